@@ -1,0 +1,2 @@
+set(room_sources)
+set(room_headers)

@@ -1,0 +1,2 @@
+set(room_sources budget.cpp parameters.cpp)
+set(room_headers budget.hpp config.hpp parameters.hpp)
