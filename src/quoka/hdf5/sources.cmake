@@ -1,2 +1,2 @@
 set(room_sources)
-set(room_headers)
+set(room_headers dataset.hpp file.hpp group.hpp id.hpp object.hpp)
