@@ -14,6 +14,9 @@ target_compile_options(
             -Woverloaded-virtual
             -Wcast-align
             -Wformat=2
+            # g++ 12 reports its own AVX-512 intrinsics (GCC bug 105593)
+            $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>
             $<$<BOOL:${QUOKA_WERROR}>:-Werror>)
 if(QUOKA_SANITIZE)
   target_compile_options(quoka_developer_flags INTERFACE -fsanitize=${QUOKA_SANITIZE}
