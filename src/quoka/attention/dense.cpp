@@ -10,7 +10,8 @@ namespace quoka {
 namespace {
 
 /// Softmax of each row over its visible keys; everything else becomes exactly 0.
-void softmax_rows(const AttentionRules& rules, const LogitRule& rule, Index head, DenseChunk& chunk) {
+void softmax_rows(const AttentionRules& rules, const LogitRule& rule, Index head,
+                  DenseChunk& chunk) {
   const Index n_rows = chunk.rows.size();
   for (Index i = 0; i < n_rows; ++i) {
     const Index query_pos = rules.q_offset + chunk.rows.begin + i;
@@ -45,7 +46,8 @@ DenseChunk dense_chunk(const GroupView& group, const AttentionRules& rules, Inde
   return chunk;
 }
 
-VectorD dense_row_float64(const GroupView& group, const AttentionRules& rules, Index head, Index row) {
+VectorD dense_row_float64(const GroupView& group, const AttentionRules& rules, Index head,
+                          Index row) {
   const Index query_pos = rules.q_offset + row;
   const IndexRange visible = visible_keys(rules, query_pos);
   const LogitRule rule = logit_rule(rules, group.q_head(head));

@@ -40,10 +40,11 @@ void to_logits(const LogitRule& rule, Index query_pos, Index first_key_pos,
 float to_probs(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row) {
   const float largest =
       std::max(row.maxCoeff<Eigen::PropagateNaN>(), static_cast<float>(rule.sink));
-  require<FormatError>(std::isfinite(largest),
-                       "the largest attention logit of a row is {} (q.k overflows float32, or a sink "
-                       "logit is not finite)",
-                       largest);
+  require<FormatError>(
+      std::isfinite(largest),
+      "the largest attention logit of a row is {} (q.k overflows float32, or a sink "
+      "logit is not finite)",
+      largest);
   row = (row.array() - largest).exp();
   const double sink = rule.has_sink() ? std::exp(rule.sink - static_cast<double>(largest)) : 0.0;
   const double sum = row.cast<double>().sum() + sink;

@@ -9,13 +9,11 @@ namespace quoka {
 /// The steps between q.k and a probability that depend on the query head and position.
 struct LogitRule {
   double scale = 1;
-  double softcap = 0;      ///< 0 = none
-  double alibi_slope = 0;  ///< per token of distance; 0 = none
+  double softcap = 0;                                      ///< 0 = none
+  double alibi_slope = 0;                                  ///< per token of distance; 0 = none
   double sink = -std::numeric_limits<double>::infinity();  ///< sink logit; -inf = none
 
-  [[nodiscard]] bool has_sink() const {
-    return sink > -std::numeric_limits<double>::infinity();
-  }
+  [[nodiscard]] bool has_sink() const { return sink > -std::numeric_limits<double>::infinity(); }
 };
 
 /// The rule of one query head of the layer.
@@ -26,7 +24,8 @@ LogitRule logit_rule(const AttentionRules& rules, Index q_head);
 void to_logits(const LogitRule& rule, Index query_pos, Index first_key_pos,
                Eigen::Ref<Eigen::RowVectorXf> row);
 
-/// Turns a row of logits into probabilities in place and returns the sink's probability (0 without).
+/// Turns a row of logits into probabilities in place and returns the sink's probability (0
+/// without).
 ///
 /// p_j = exp(l_j) / (sum exp(l) + exp(sink)): with a sink the row sums to less than 1.
 /// Throws: FormatError if a logit is NaN or infinite.

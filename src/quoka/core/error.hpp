@@ -1,7 +1,8 @@
 #pragma once
 
-/// Errors of the whole library. A fault of the user or of a file throws a subclass of Error; a bug of
-/// ours is an assertion in debug builds; a numerical fact (zero norm, no visible key) is a result.
+/// Errors of the whole library. A fault of the user or of a file throws a subclass of Error; a bug
+/// of ours is an assertion in debug builds; a numerical fact (zero norm, no visible key) is a
+/// result.
 
 #include <fmt/format.h>
 
@@ -16,8 +17,8 @@ namespace quoka {
 
 /// Base of everything the library throws on purpose.
 ///
-/// Message grammar: what is wrong, with both values and the name in the file or configuration; why it
-/// matters in brackets; a suggestion. Lower case, no full stop.
+/// Message grammar: what is wrong, with both values and the name in the file or configuration; why
+/// it matters in brackets; a suggestion. Lower case, no full stop.
 class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

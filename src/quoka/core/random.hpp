@@ -4,14 +4,14 @@
 
 namespace quoka {
 
-/// Names one random draw. The same coordinates always give the same number, in any order of calls and
-/// on any thread, so random choices nest over sizes.
+/// Names one random draw. The same coordinates always give the same number, in any order of calls
+/// and on any thread, so random choices nest over sizes.
 struct RandomCoordinates {
   std::uint64_t seed = 0;
   std::int64_t layer = 0;
   std::int64_t chunk_begin = 0;  ///< absolute position of the chunk's first row
   std::int64_t head = 0;
-  std::int64_t position = 0;     ///< absolute position
+  std::int64_t position = 0;  ///< absolute position
 };
 
 /// Returns 64 well-mixed bits for the coordinates: the SplitMix64 finaliser chained over the five

@@ -1,2 +1,2 @@
-set(room_sources)
-set(room_headers)
+set(room_sources mean_query.cpp unit_rows.cpp)
+set(room_headers mean_query.hpp unit_rows.hpp)

@@ -17,8 +17,8 @@ struct MetricText {
 };
 
 constexpr std::array<MetricText, n_row_metrics> row_metric_texts{{
-    {"mass_recall", "attention mass kept", "sum of p over attended keys / sum of p over visible keys",
-     Better::higher},
+    {"mass_recall", "attention mass kept",
+     "sum of p over attended keys / sum of p over visible keys", Better::higher},
     {"mass_recall_history", "attention mass kept in the history",
      "sum of p over attended history keys / sum of p over visible history keys", Better::higher},
     {"mass_recall_no_sink", "attention mass kept in the history outside the sinks",
@@ -35,7 +35,8 @@ constexpr std::array<MetricText, n_row_metrics> row_metric_texts{{
 
 constexpr std::array<MetricText, n_chunk_metrics> chunk_metric_texts{{
     {"oracle_ratio", "pooled mass kept relative to the oracle's set of the same size",
-     "P(kept candidates) / P(oracle's keys); P = p summed over rows of the chunk and heads of the group",
+     "P(kept candidates) / P(oracle's keys); P = p summed over rows of the chunk and heads of the "
+     "group",
      Better::higher},
     {"topk_overlap", "share of the oracle's keys that were kept", "|kept and oracle| / |oracle|",
      Better::higher},
@@ -55,8 +56,8 @@ constexpr std::array<MetricText, n_chunk_metrics> chunk_metric_texts{{
 constexpr std::array<std::string_view, n_row_statistics> statistic_names{
     "mean", "p01", "p05", "p50", "p95", "p99", "worst", "n_valid"};
 constexpr std::array<std::string_view, n_row_statistics> statistic_words{
-    "mean over active rows", "1st percentile", "5th percentile",  "median",
-    "95th percentile",       "99th percentile", "worst row", "number of rows with a value"};
+    "mean over active rows", "1st percentile",  "5th percentile", "median",
+    "95th percentile",       "99th percentile", "worst row",      "number of rows with a value"};
 
 constexpr std::array<MetricText, n_cell_counts> count_texts{{
     {"n_rows", "rows of the layer", "", Better::neither},
@@ -74,16 +75,17 @@ constexpr std::array<MetricText, n_cell_counts> count_texts{{
     {"sink_mass", "attention mass on the first sink_size positions",
      "p summed over the positions, mean over all rows", Better::neither},
     {"floor_out_rel_l2", "numeric floor of out_rel_l2",
-     "norm(o_float32 - o_float64) / norm(o_float64) of dense attention, mean over 64 evenly spaced rows",
+     "norm(o_float32 - o_float64) / norm(o_float64) of dense attention, mean over 64 evenly spaced "
+     "rows",
      Better::neither},
 }};
 
 ColumnInfo column(const MetricText& text, std::string_view suffix, std::string_view detail) {
   const std::string separator = suffix.empty() ? "" : "_";
-  return {fmt::format("{}{}{}", text.name, separator, suffix),
-          detail.empty() ? std::string(text.long_name)
-                         : fmt::format("{}, {}", text.long_name, detail),
-          "1", std::string(text.formula), text.better};
+  return {
+      fmt::format("{}{}{}", text.name, separator, suffix),
+      detail.empty() ? std::string(text.long_name) : fmt::format("{}, {}", text.long_name, detail),
+      "1", std::string(text.formula), text.better};
 }
 
 std::vector<ColumnInfo> make_cell_columns() {
@@ -116,15 +118,18 @@ std::vector<ColumnInfo> make_chunk_columns() {
   columns.push_back({"n_candidates", "candidate keys", "1", "", Better::neither});
   columns.push_back({"keys_requested", "budget in keys", "1", "", Better::neither});
   columns.push_back({"keys_kept", "kept keys", "1", "", Better::neither});
-  columns.push_back({"state", "why the chunk counts or not", "1",
-                     "0 active, 1 history within budget (dense-equivalent), 2 history below min_history",
-                     Better::neither});
+  columns.push_back(
+      {"state", "why the chunk counts or not", "1",
+       "0 active, 1 history within budget (dense-equivalent), 2 history below min_history",
+       Better::neither});
   return columns;
 }
 
 }  // namespace
 
-Better better(RowMetric metric) { return row_metric_texts[static_cast<std::size_t>(metric)].better; }
+Better better(RowMetric metric) {
+  return row_metric_texts[static_cast<std::size_t>(metric)].better;
+}
 
 std::span<const ColumnInfo> cell_columns() {
   static const std::vector<ColumnInfo> columns = make_cell_columns();

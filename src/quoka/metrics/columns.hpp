@@ -1,7 +1,7 @@
 #pragma once
 
-/// The list of everything that is measured, in one place: the replay fills these columns, the results
-/// file makes one variable of each, the pages in docs/ describe them.
+/// The list of everything that is measured, in one place: the replay fills these columns, the
+/// results file makes one variable of each, the pages in docs/ describe them.
 
 #include <span>
 #include <string>
@@ -12,13 +12,15 @@
 
 namespace quoka {
 
-/// Changes whenever a definition below changes; cells of another version are never mixed or compared.
+/// Changes whenever a definition below changes; cells of another version are never mixed or
+/// compared.
 constexpr int metric_version = 1;
 
 /// Which way a metric improves.
 enum class Better { higher, lower, neither };
 
-/// Metrics with one value per row (query token) of an active chunk, reduced to statistics afterwards.
+/// Metrics with one value per row (query token) of an active chunk, reduced to statistics
+/// afterwards.
 enum class RowMetric {
   mass_recall,
   mass_recall_history,
@@ -64,22 +66,22 @@ constexpr Index n_cell_counts = 11;
 
 /// What a results file says about one column.
 struct ColumnInfo {
-  std::string name;       ///< for example "out_rel_l2_p99"
+  std::string name;  ///< for example "out_rel_l2_p99"
   std::string long_name;
-  std::string units;      ///< "1" for ratios and counts
+  std::string units;  ///< "1" for ratios and counts
   std::string formula;
   Better better = Better::neither;
 };
 
 Better better(RowMetric metric);
 
-/// Columns of one (configuration, layer, query head): every row metric with its statistics, every chunk
-/// metric with its n_valid, every count.
+/// Columns of one (configuration, layer, query head): every row metric with its statistics, every
+/// chunk metric with its n_valid, every count.
 std::span<const ColumnInfo> cell_columns();
 
-/// Columns of one (configuration, layer, query head, chunk): the means of the row metrics, the chunk
-/// metrics, then n_candidates, keys_requested, keys_kept and state (0 active, 1 history within budget,
-/// 2 history below min_history).
+/// Columns of one (configuration, layer, query head, chunk): the means of the row metrics, the
+/// chunk metrics, then n_candidates, keys_requested, keys_kept and state (0 active, 1 history
+/// within budget, 2 history below min_history).
 std::span<const ColumnInfo> chunk_columns();
 
 Index cell_column(RowMetric metric, RowStatistic statistic);

@@ -1,7 +1,7 @@
 #pragma once
 
-/// One attention layer through chunked prefill: exactly (dense) once, and once per configuration of a
-/// key selector. Comes in: q, k, v of one KV head at a time and the configurations. Goes out: the
+/// One attention layer through chunked prefill: exactly (dense) once, and once per configuration of
+/// a key selector. Comes in: q, k, v of one KV head at a time and the configurations. Goes out: the
 /// columns of metrics/columns.hpp per configuration and query head. Knows no files.
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct HeadGroup {
   Matrix v;               ///< [n_keys, v_head_dim]
 };
 
-/// One layer as the replay sees it. load_group reads one KV head's tensors (called once per KV head, in
-/// order, from the calling thread) and must throw if they hold NaN or infinity.
+/// One layer as the replay sees it. load_group reads one KV head's tensors (called once per KV
+/// head, in order, from the calling thread) and must throw if they hold NaN or infinity.
 struct LayerInput {
   AttentionShape shape;
   AttentionRules rules;
@@ -37,11 +37,11 @@ struct LayerInput {
 
 /// Constants of a sweep (the same for all its configurations).
 struct ReplaySettings {
-  Index sink_size = 4;     ///< leading positions that *_no_sink leaves out, >= 0
-  Index min_history = 0;   ///< chunks with fewer history keys are not active, >= 0
-  bool by_chunk = false;   ///< also return the means per chunk
-  bool selections = false; ///< also return the kept keys
-  int n_threads = 1;       ///< never changes a result
+  Index sink_size = 4;      ///< leading positions that *_no_sink leaves out, >= 0
+  Index min_history = 0;    ///< chunks with fewer history keys are not active, >= 0
+  bool by_chunk = false;    ///< also return the means per chunk
+  bool selections = false;  ///< also return the kept keys
+  int n_threads = 1;        ///< never changes a result
 };
 
 /// What one (chunk, KV head) kept. key_indices are absolute positions, ascending.
@@ -55,14 +55,14 @@ struct KeptKeys {
 
 /// Everything measured for one configuration on one layer.
 struct CellResult {
-  Matrix values;                        ///< [n_q_heads, cell_columns().size()]
-  std::vector<IndexRange> chunks;       ///< absolute positions; filled if by_chunk
-  std::vector<Matrix> chunk_values;     ///< per chunk [n_q_heads, chunk_columns().size()], if by_chunk
-  std::vector<KeptKeys> kept;           ///< by chunk, then KV head; active chunks only, if selections
+  Matrix values;                     ///< [n_q_heads, cell_columns().size()]
+  std::vector<IndexRange> chunks;    ///< absolute positions; filled if by_chunk
+  std::vector<Matrix> chunk_values;  ///< per chunk [n_q_heads, chunk_columns().size()], if by_chunk
+  std::vector<KeptKeys> kept;        ///< by chunk, then KV head; active chunks only, if selections
 };
 
-/// Called with the share of the layer's work that is done, in [0, 1]; from any thread, one at a time.
-/// An exception from it stops the replay (this is how a sweep is interrupted).
+/// Called with the share of the layer's work that is done, in [0, 1]; from any thread, one at a
+/// time. An exception from it stops the replay (this is how a sweep is interrupted).
 using ReplayProgress = std::function<void(double done)>;
 
 /// Replays the layer under every configuration. Returns one result per configuration, in order.
@@ -71,7 +71,8 @@ using ReplayProgress = std::function<void(double done)>;
 /// budgets nested in one ordering. Results are bit-identical for any n_threads and any set of other
 /// configurations.
 ///
-/// Cost: O(n_tokens * n_keys * (k_head_dim + v_head_dim) * n_q_heads) once per chunking, and about a
+/// Cost: O(n_tokens * n_keys * (k_head_dim + v_head_dim) * n_q_heads) once per chunking, and about
+/// a
 ///       third of that per distinct scoring. Memory: replay_bytes.
 /// Throws: what load_group and progress throw; FormatError if q.k overflows float32; ConfigError if
 ///         values of a configuration do not fit together.

@@ -20,9 +20,9 @@ bool all_digits(std::string_view text) {
 Index to_index(std::string_view digits, std::string_view whole_text) {
   Index value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  require<ConfigError>(error == std::errc{} && end == digits.data() + digits.size() &&
-                           value <= max_keys,
-                       "budget \"{}\" is too large (at most {} keys)", whole_text, max_keys);
+  require<ConfigError>(
+      error == std::errc{} && end == digits.data() + digits.size() && value <= max_keys,
+      "budget \"{}\" is too large (at most {} keys)", whole_text, max_keys);
   return value;
 }
 
@@ -69,9 +69,9 @@ Budget Budget::parse(std::string_view text) {
                        "budget \"{}\" is neither a whole number of keys nor a percentage; for "
                        "example 1024 or \"25%\"",
                        text);
-  require<ConfigError>(!negative,
-                       "budget {} is not positive (each chunk keeps at least one key); use 1 or more",
-                       text);
+  require<ConfigError>(
+      !negative, "budget {} is not positive (each chunk keeps at least one key); use 1 or more",
+      text);
   return from_keys(to_index(text, text));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What one configuration of a key selector is: plain data with the paper's values as defaults. How a
-/// configuration is read, printed and named is in parameters.hpp.
+/// What one configuration of a key selector is: plain data with the paper's values as defaults. How
+/// a configuration is read, printed and named is in parameters.hpp.
 
 #include <cstdint>
 
@@ -25,14 +25,15 @@ enum class QueryRule {
   highest_cosine,
   largest_norm,
   random,
-  stride,          ///< i-th kept row = floor((i + 0.5) C / n)
+  stride,  ///< i-th kept row = floor((i + 0.5) C / n)
   first,
   last,
   farthest_point,  ///< start at lowest cosine, then the row farthest from those kept
   all,             ///< every row; n_sel_queries is ignored
 };
 
-/// per_head: each query head keeps its own rows (the paper). per_group: the group's heads share them.
+/// per_head: each query head keeps its own rows (the paper). per_group: the group's heads share
+/// them.
 enum class QueryScope { per_head, per_group };
 
 /// The mean query is the mean of the raw rows (the paper) or of the unit rows.
@@ -61,8 +62,8 @@ enum class Candidates { history, cache };
 /// One configuration: which keys each chunk of a chunked prefill keeps.
 struct SelectorConfig {
   SelectorKind selector = SelectorKind::quoka;
-  Index chunk_size = 128;    ///< rows per chunk, >= 1 (paper: B_CP = 128)
-  Index chunk_offset = 0;    ///< rows of the first chunk when > 0; < chunk_size
+  Index chunk_size = 128;                   ///< rows per chunk, >= 1 (paper: B_CP = 128)
+  Index chunk_offset = 0;                   ///< rows of the first chunk when > 0; < chunk_size
   Budget budget = Budget::from_keys(1024);  ///< paper: B_SA = 1024
   Index n_sel_queries = 16;  ///< rows kept per chunk and head, >= 1 (paper: N_Q = 16)
   QueryRule query_rule = QueryRule::lowest_cosine;
@@ -73,9 +74,9 @@ struct SelectorConfig {
   HeadAggregation head_aggregation = HeadAggregation::mean_first;
   QueryAggregation query_aggregation = QueryAggregation::max;
   Candidates candidates = Candidates::history;
-  Index keep_first = 0;      ///< first candidates always kept, inside the budget
-  Index keep_recent = 0;     ///< most recent candidates always kept, inside the budget
-  std::uint64_t seed = 0;    ///< of random choices
+  Index keep_first = 0;    ///< first candidates always kept, inside the budget
+  Index keep_recent = 0;   ///< most recent candidates always kept, inside the budget
+  std::uint64_t seed = 0;  ///< of random choices
 
   bool operator==(const SelectorConfig&) const = default;
 };

@@ -12,7 +12,8 @@
 namespace quoka {
 namespace {
 
-// ---- names of enumerators, in their order ---------------------------------------------------------
+// ---- names of enumerators, in their order
+// ---------------------------------------------------------
 
 template <typename Enum>
 constexpr auto enum_names = nullptr;
@@ -39,7 +40,8 @@ constexpr std::array<std::string_view, 2> enum_names<QueryAggregation>{"max", "m
 template <>
 constexpr std::array<std::string_view, 2> enum_names<Candidates>{"history", "cache"};
 
-// ---- reading and printing one value ---------------------------------------------------------------
+// ---- reading and printing one value
+// ---------------------------------------------------------------
 
 template <typename Enum>
 Enum parse_enum(std::string_view name, std::string_view text) {
@@ -75,7 +77,8 @@ std::string print_member(const SelectorConfig& config) {
   }
 }
 
-// ---- what matters to which configuration ----------------------------------------------------------
+// ---- what matters to which configuration
+// ----------------------------------------------------------
 
 bool always(const SelectorConfig&) { return true; }
 bool is_quoka(const SelectorConfig& c) { return c.selector == SelectorKind::quoka; }
@@ -92,8 +95,8 @@ bool rows_depend_on_head(const SelectorConfig& c) {
                          c.query_rule == QueryRule::random);
 }
 
-/// Slots are paired only when heads are averaged slot by slot; a mean over slots afterwards gives the
-/// same sum for any pairing, and rows shared by the group are paired with themselves.
+/// Slots are paired only when heads are averaged slot by slot; a mean over slots afterwards gives
+/// the same sum for any pairing, and rows shared by the group are paired with themselves.
 bool uses_pairing(const SelectorConfig& c) {
   return rows_depend_on_head(c) && c.query_scope == QueryScope::per_head &&
          c.head_aggregation == HeadAggregation::mean_first &&
@@ -112,7 +115,8 @@ bool uses_query_count(const SelectorConfig& c) {
   return is_quoka(c) && c.query_rule != QueryRule::all;
 }
 
-// ---- the table ------------------------------------------------------------------------------------
+// ---- the table
+// ------------------------------------------------------------------------------------
 
 template <auto member>
 using MemberType = std::remove_cvref_t<decltype(std::declval<SelectorConfig>().*member)>;
@@ -145,9 +149,12 @@ constexpr std::array<Parameter, 16> table{{
     choice<&C::selector>("selector", "quoka, oracle, random, sink_recent or keydiff", always),
     number<&C::chunk_size, 1>("chunk_size", "rows per prefill chunk, >= 1", always),
     number<&C::chunk_offset, 0>("chunk_offset", "rows of the first chunk when > 0", always),
-    {"budget", "keys kept per chunk and KV head: a number, or a percentage of the candidates", false,
-     &print_member<&C::budget>,
-     [](std::string_view, std::string_view text, C& config) { config.budget = Budget::parse(text); }, always},
+    {"budget", "keys kept per chunk and KV head: a number, or a percentage of the candidates",
+     false, &print_member<&C::budget>,
+     [](std::string_view, std::string_view text, C& config) {
+       config.budget = Budget::parse(text);
+     },
+     always},
     number<&C::n_sel_queries, 1>("n_sel_queries", "rows kept per chunk to score the keys, >= 1",
                                  uses_query_count),
     choice<&C::query_rule>("query_rule",
@@ -158,7 +165,8 @@ constexpr std::array<Parameter, 16> table{{
     choice<&C::query_mean>("query_mean", "mean query of raw or normalized rows", uses_mean_query),
     choice<&C::score>("score", "cosine, dot or softmax", is_quoka),
     choice<&C::pairing>("pairing", "slot order of kept rows: rank or position", uses_pairing),
-    choice<&C::head_aggregation>("head_aggregation", "mean_first, mean_after or max_after", is_quoka),
+    choice<&C::head_aggregation>("head_aggregation", "mean_first, mean_after or max_after",
+                                 is_quoka),
     choice<&C::query_aggregation>("query_aggregation", "max or mean", is_quoka),
     choice<&C::candidates>("candidates", "keys that compete: history or cache", always),
     number<&C::keep_first, 0>("keep_first", "first candidates always kept", uses_keep_first),
@@ -204,7 +212,8 @@ std::string canonical_text(const SelectorConfig& config) {
   std::string text;
   for (const Parameter& parameter : table) {
     if (parameter.matters(config)) {
-      text += fmt::format("{}{}={}", text.empty() ? "" : " ", parameter.name, parameter.print(config));
+      text +=
+          fmt::format("{}{}={}", text.empty() ? "" : " ", parameter.name, parameter.print(config));
     }
   }
   return text;
@@ -216,10 +225,11 @@ std::string config_id(const SelectorConfig& config) {
 }
 
 void check_consistent(const SelectorConfig& config) {
-  require<ConfigError>(config.chunk_offset < config.chunk_size,
-                       "chunk_offset {} is not below chunk_size {} (the first chunk would be longer "
-                       "than a chunk)",
-                       config.chunk_offset, config.chunk_size);
+  require<ConfigError>(
+      config.chunk_offset < config.chunk_size,
+      "chunk_offset {} is not below chunk_size {} (the first chunk would be longer "
+      "than a chunk)",
+      config.chunk_offset, config.chunk_size);
 }
 
 }  // namespace quoka

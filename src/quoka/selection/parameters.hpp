@@ -42,8 +42,8 @@ std::string effective_value(const SelectorConfig& config, const Parameter& param
 /// The configuration with every parameter that does not matter set back to its default.
 SelectorConfig canonical(const SelectorConfig& config);
 
-/// "selector=quoka chunk_size=128 budget=256 ...": the parameters that matter, in table order. Equal
-/// texts are the same configuration.
+/// "selector=quoka chunk_size=128 budget=256 ...": the parameters that matter, in table order.
+/// Equal texts are the same configuration.
 std::string canonical_text(const SelectorConfig& config);
 
 /// First 10 hexadecimal digits of the SHA-256 of canonical_text: the label of the configuration in

@@ -1,2 +1,17 @@
-set(room_sources budget.cpp parameters.cpp)
-set(room_headers budget.hpp config.hpp parameters.hpp)
+set(room_sources
+    budget.cpp
+    chunk_context.cpp
+    keep_queries.cpp
+    key_sequence.cpp
+    parameters.cpp
+    score.cpp
+    top_k.cpp)
+set(room_headers
+    budget.hpp
+    chunk_context.hpp
+    config.hpp
+    keep_queries.hpp
+    key_sequence.hpp
+    parameters.hpp
+    score.hpp
+    top_k.hpp)
