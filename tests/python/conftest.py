@@ -1,0 +1,42 @@
+"""A small results file made by the real program (QUOKA_SWEEP), shared by all tests of a session."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+# The seeds are folded away (nothing here is random), so they cost nothing; they make the
+# configuration text longer than the 64 KiB that an HDF5 attribute can hold.
+CONFIG = f"""
+capture = ["{ROOT}/data/smollm2-135m_needles_2k.h5"]
+layer = [18, 24]
+selector = ["quoka", "oracle"]
+budget = [128, 256]
+query_rule = ["lowest_cosine", "stride"]
+seed = [{", ".join(str(seed) for seed in range(12000))}]
+min_history = 256
+by_chunk = true
+selections = true
+"""
+
+
+def sweep(*arguments):
+    """Runs quoka-sweep; fails the test, with its messages, unless it ends with 0."""
+    command = [os.environ["QUOKA_SWEEP"], *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def results_path(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    (folder / "config.toml").write_text(CONFIG)
+    out = folder / "small.h5"
+    sweep("run", folder / "config.toml", "--out", out, "--quiet")
+    return out
