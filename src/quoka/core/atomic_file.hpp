@@ -12,7 +12,8 @@ namespace quoka {
 /// Throws: IoError with path, cause and remedy, a full disk included.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// Name of the temporary file for path: ".<name>.<pid>.<counter>.tmp" in the same directory.
+/// Name of the temporary file for path: ".<name>.<pid>.<random>.<counter>.tmp" in the same
+/// directory.
 std::filesystem::path temporary_path(const std::filesystem::path& path);
 
 /// Flushes an existing temporary file to disk and renames it to path, then flushes the directory.

@@ -1,5 +1,6 @@
-set(room_sources half.cpp parallel.cpp sha256.cpp)
+set(room_sources atomic_file.cpp half.cpp parallel.cpp sha256.cpp)
 set(room_headers
+    atomic_file.hpp
     attention_rules.hpp
     attention_shape.hpp
     build_info.hpp

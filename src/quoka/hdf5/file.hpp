@@ -7,6 +7,7 @@
 /// Use these classes from one thread at a time: HDF5 may be built without thread safety.
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "quoka/hdf5/group.hpp"
@@ -35,8 +36,8 @@ class Hdf5File {
 
   [[nodiscard]] Hdf5Group root() const;
 
-  /// The finished file's bytes (create_in_memory only). Everything opened from it should be closed.
-  [[nodiscard]] std::string image() const;
+  /// Closes a file made by create_in_memory, with all its objects, and returns its bytes.
+  [[nodiscard]] std::string image();
 
   /// Writes what is buffered and closes the file with all its objects; fsync is the caller's.
   /// Throws: IoError, disk full included; the file on disk is then useless.
@@ -45,6 +46,7 @@ class Hdf5File {
  private:
   Hdf5File(Hdf5Id id, std::string name) : id_(std::move(id)), name_(std::move(name)) {}
 
+  std::unique_ptr<std::string> image_;  // filled by HDF5 when it closes id_, so it must live longer
   Hdf5Id id_;
   std::string name_;
 };
