@@ -1,2 +1,21 @@
-set(room_sources)
-set(room_headers replay.hpp)
+set(room_sources
+    cell_store.cpp
+    chunk_base.cpp
+    chunk_plan.cpp
+    cost.cpp
+    measure_sequence.cpp
+    oracle_ranks.cpp
+    prefix_attention.cpp
+    replay.cpp
+    replay_chunk.cpp
+    shared_plan.cpp)
+set(room_headers
+    cell_store.hpp
+    chunk_base.hpp
+    chunk_plan.hpp
+    measure_sequence.hpp
+    oracle_ranks.hpp
+    prefix_attention.hpp
+    replay.hpp
+    replay_chunk.hpp
+    shared_plan.hpp)

@@ -1,7 +1,6 @@
 #include "quoka/selection/score.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "quoka/core/error.hpp"
 #include "quoka/selection/keep_queries.hpp"
@@ -37,7 +36,7 @@ Vector aggregate_slots(IndexRange candidates, QueryAggregation aggregation,
     Eigen::RowVectorXf total = scores.row(0);
     for (Index slot = 1; slot < scores.rows(); ++slot) {
       if (aggregation == QueryAggregation::max) {
-        total = total.array().max<Eigen::PropagateNaN>(scores.row(slot).array());
+        total = total.cwiseMax(scores.row(slot));
       } else {
         total += scores.row(slot);
       }
@@ -55,7 +54,13 @@ auto key_products(const ChunkContext& context, const SelectorConfig& config, con
   const ConstMatrixView keys =
       config.score == Score::cosine ? view(context.unit_keys) : context.group.k;
   return [keys, &slots](IndexRange range) -> Matrix {
-    return slots * row_view(keys, range).transpose();
+    Matrix products = slots * row_view(keys, range).transpose();
+    require<FormatError>(
+        products.allFinite(),
+        "a product of a query with keys {} to {} overflows float32 (its score would "
+        "be infinite or NaN)",
+        range.begin, range.end - 1);
+    return products;
   };
 }
 
@@ -118,7 +123,7 @@ Vector score_heads_after(const ChunkContext& context, const SelectorConfig& conf
     if (head == 0) {
       total = std::move(scores);
     } else if (config.head_aggregation == HeadAggregation::max_after) {
-      total = total.array().max<Eigen::PropagateNaN>(scores.array());
+      total = total.cwiseMax(scores);
     } else {
       total += scores;
     }
@@ -141,7 +146,9 @@ VectorD score_keydiff(const ChunkContext& context, IndexRange candidates) {
   return -similarity_to_mean(unit_keys, unit_keys).cosines;
 }
 
-VectorD compute_scores(const ChunkContext& context, const SelectorConfig& config) {
+}  // namespace
+
+VectorD score_candidates(const ChunkContext& context, const SelectorConfig& config) {
   const IndexRange candidates = context.candidates(config.candidates);
   switch (config.selector) {
     case SelectorKind::quoka:
@@ -155,21 +162,6 @@ VectorD compute_scores(const ChunkContext& context, const SelectorConfig& config
       break;
   }
   return {};
-}
-
-}  // namespace
-
-VectorD score_candidates(const ChunkContext& context, const SelectorConfig& config) {
-  VectorD scores = compute_scores(context, config);
-  for (Index j = 0; j < scores.size(); ++j) {
-    require<FormatError>(
-        !std::isnan(scores[j]),
-        "the selection score of key {} for the chunk at token {} and KV head {} is "
-        "NaN (a product of query and key overflows float32)",
-        context.candidates(config.candidates).begin + j, context.chunk_begin(),
-        context.group.kv_head);
-  }
-  return scores;
 }
 
 }  // namespace quoka

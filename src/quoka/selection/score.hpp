@@ -14,7 +14,7 @@ namespace quoka {
 ///         configuration but selector, query, score, aggregation and candidates parameters and
 ///         seed.
 /// Cost: quoka 2 * slots * candidates * head_dim operations per head (once for mean_first).
-/// Throws: FormatError if a score is NaN.
+/// Throws: FormatError if a product of query and key overflows float32.
 VectorD score_candidates(const ChunkContext& context, const SelectorConfig& config);
 
 }  // namespace quoka
