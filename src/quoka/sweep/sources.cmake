@@ -1,2 +1,29 @@
-set(room_sources)
-set(room_headers)
+set(room_sources
+    config.cpp
+    estimate.cpp
+    existing_output.cpp
+    grid.cpp
+    layer_input.cpp
+    merge.cpp
+    part.cpp
+    part_store.cpp
+    plan.cpp
+    progress.cpp
+    records.cpp
+    runner.cpp
+    settings_file.cpp
+    sweep.cpp)
+set(room_headers
+    config.hpp
+    estimate.hpp
+    existing_output.hpp
+    grid.hpp
+    layer_input.hpp
+    merge.hpp
+    part.hpp
+    part_store.hpp
+    plan.hpp
+    progress.hpp
+    records.hpp
+    runner.hpp
+    sweep.hpp)
