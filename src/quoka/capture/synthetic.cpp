@@ -80,7 +80,8 @@ struct HeadStructure {
   Source source;
   Eigen::RowVectorXd mean;  // unit length, like all directions
   Eigen::RowVectorXd needle;
-  MatrixD clusters;  // [n_clusters, k_head_dim]
+  MatrixD clusters;        // [n_clusters, k_head_dim]
+  MatrixD cluster_values;  // [n_clusters, v_head_dim], not of unit length
   IndexRange needle_tokens;
   IndexRange question_tokens;
 
