@@ -102,13 +102,20 @@ inline void compare_kept_keys(const std::string& config, const CellResult& actua
                                expected.kept.size()));
     return;
   }
-  for (std::size_t i = 0; i < actual.kept.size(); ++i) {
-    const KeptKeys& engine = actual.kept[i];
-    const naive::Kept& reference = expected.kept[i];
+  for (const KeptKeys& engine : actual.kept) {
+    const auto same_place = [&](const naive::Kept& kept) {
+      return engine.kv_head == kept.kv_head &&
+             engine.chunk_begin == layer.position(kept.rows.begin);
+    };
+    const auto found = std::find_if(expected.kept.begin(), expected.kept.end(), same_place);
+    if (found == expected.kept.end()) {
+      comparison.add(fmt::format("{} | chunk at {} KV head {} is not active in the reference",
+                                 config, engine.chunk_begin, engine.kv_head));
+      continue;
+    }
+    const naive::Kept& reference = *found;
     const naive::Positions keys(engine.key_indices.begin(), engine.key_indices.end());
-    const bool same_place = engine.kv_head == reference.kv_head &&
-                            engine.chunk_begin == layer.position(reference.rows.begin);
-    if (!same_place || keys != reference.keys) {
+    if (keys != reference.keys) {
       comparison.add(fmt::format("{} | chunk at {} KV head {}: kept [{}], reference [{}]", config,
                                  engine.chunk_begin, engine.kv_head, fmt::join(keys, " "),
                                  fmt::join(reference.keys, " ")));

@@ -106,6 +106,14 @@ inline Row measure_chunk(const Place& place, const Kept& kept, Index head,
   return columns;
 }
 
+/// Chunk columns of an inactive chunk: no metrics, but where everything is kept the density is 1.
+inline Row inactive_columns(int state) {
+  Row columns(row_metric_names().size() + chunk_metric_names().size(), nan);
+  const std::size_t density_column = row_metric_names().size() + 3;
+  columns[density_column] = state == 1 ? 1 : nan;
+  return columns;
+}
+
 inline double n_zero_rows(const Block& rows) {
   double n = 0;
   for (const Row& row : rows) {
@@ -184,11 +192,9 @@ inline Cell replay(const Layer& layer, const Dense& dense, const std::vector<Nee
       const int state = chunk_state(layer, kept, settings.min_history);
       for (Index i = 0; i < layer.group_size(); ++i) {
         const Index head = place.head(i);
-        Row columns(row_metric_names().size() + chunk_metric_names().size(), nan);
-        if (state == 0) {
-          columns = measure_chunk(place, kept, head, needles, settings, config.candidates,
-                                  at(records, head));
-        }
+        Row columns = state == 0 ? measure_chunk(place, kept, head, needles, settings,
+                                                 config.candidates, at(records, head))
+                                 : inactive_columns(state);
         columns.insert(columns.end(),
                        {static_cast<double>(kept.n_candidates), static_cast<double>(kept.requested),
                         static_cast<double>(kept.keys.size()), double(state)});

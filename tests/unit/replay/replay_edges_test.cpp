@@ -92,13 +92,15 @@ TEST_CASE("P22 equal scores keep the lower position", "[replay][ties]") {
   for (Matrix& q : layer.q) {
     make_whole(q);
   }
-  check_equal(layer, {config_from("score=dot query_rule=all"),
-                      config_from("score=dot query_rule=all budget=17"),
-                      config_from("score=dot query_rule=stride head_aggregation=max_after"),
-                      config_from("score=dot query_rule=first keep_first=2 keep_recent=2"),
-                      config_from("score=cosine query_rule=stride"),
-                      config_from("score=cosine query_rule=last budget=17"),
-                      config_from("selector=keydiff budget=7")});
+  check_equal(
+      layer,
+      {config_from("score=dot query_rule=all"), config_from("score=dot query_rule=all budget=17"),
+       config_from("score=dot query_rule=stride head_aggregation=max_after"),
+       config_from("score=dot query_rule=first keep_first=2 keep_recent=2"),
+       config_from("score=cosine query_rule=stride"),
+       config_from("score=cosine query_rule=last budget=17"), config_from("selector=oracle"),
+       config_from("score=softmax query_rule=last budget=17"),
+       config_from("selector=keydiff budget=7")});
 }
 
 TEST_CASE("P22 identical random keys tie exactly", "[replay][ties]") {
@@ -127,6 +129,34 @@ TEST_CASE("P22 identical random keys tie exactly", "[replay][ties]") {
       INFO(canonical_text(configs[i]) << " chunk at " << kept.chunk_begin);
       CHECK(kept.key_indices == lowest);
       CHECK(kept.cut_margin == 0.0F);
+    }
+  }
+}
+
+TEST_CASE("P22 of identical keys the lower positions are kept", "[replay][ties]") {
+  // Three distinct random keys repeat. Whatever the scores, the kept keys of each kind must be its
+  // first.
+  TinyLayer layer = tiny_layer({.n_tokens = 61, .k_head_dim = 19}, 67);
+  for (Matrix& k : layer.k) {
+    for (Index row = 3; row < 61; ++row) {
+      k.row(row) = k.row(row % 3);
+    }
+  }
+  ReplaySettings settings;
+  settings.selections = true;
+  for (const std::string text :
+       {"score=cosine", "score=dot", "score=dot query_aggregation=mean", "score=softmax",
+        "score=softmax head_aggregation=max_after", "selector=oracle", "selector=keydiff",
+        "score=dot head_aggregation=mean_after"}) {
+    const auto configs = std::vector{config_from(text), config_from(text + " budget=20")};
+    for (const CellResult& result : replay_layer(layer.input(), configs, settings)) {
+      for (const KeptKeys& kept : result.kept) {
+        std::vector<std::int32_t> seen = {0, 0, 0};
+        for (const std::int32_t key : kept.key_indices) {
+          INFO(text << " chunk at " << kept.chunk_begin << " KV head " << kept.kv_head);
+          CHECK(key / 3 == seen[static_cast<std::size_t>(key % 3)]++);
+        }
+      }
     }
   }
 }

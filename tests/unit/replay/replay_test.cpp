@@ -131,6 +131,20 @@ TEST_CASE("chunk values and kept keys are returned only on request", "[replay][r
   CHECK((full.values.array() == plain.values.array() || full.values.array().isNaN()).all());
 }
 
+TEST_CASE("kept keys come by chunk and then by KV head", "[replay][results]") {
+  ReplaySettings settings;
+  settings.selections = true;
+  const auto kept =
+      replay_layer(tiny_layer({}, 5).input(), std::vector{config_from("budget=4")}, settings)[0]
+          .kept;
+  REQUIRE(kept.size() == 3 * 2);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    CAPTURE(i);
+    CHECK(kept[i].chunk_begin == static_cast<Index>(16 * (1 + i / 2)));
+    CHECK(kept[i].kv_head == static_cast<Index>(i % 2));
+  }
+}
+
 TEST_CASE("the float32 floor is far below every error and not zero", "[replay][floor]") {
   const TinyLayer layer = tiny_layer({.n_tokens = 100}, 6);
   const CellResult result =
