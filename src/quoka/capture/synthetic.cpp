@@ -61,7 +61,7 @@ struct Source {
       }
     }
     constexpr double mean = 8 * 65535 / 2.0;
-    constexpr double deviation = 53509.5;  // sqrt(8 * (65536^2 - 1) / 12)
+    constexpr double deviation = 53509.9;  // sqrt(8 * (65536^2 - 1) / 12)
     return (static_cast<double>(sum) - mean) / deviation;
   }
 
