@@ -28,8 +28,8 @@ struct AttentionRules {
   Index attention_chunk = 0;  ///< width of Llama 4 style chunks; 0 = none
   double softcap = 0.0;       ///< applied cap of the logits; 0 = none
   Alibi alibi = Alibi::none;
-  std::vector<float> sinks;         ///< [n_q_heads] sink logits, or empty
-  std::vector<float> alibi_slopes;  ///< [n_q_heads], or empty
+  std::vector<float> sinks = {};         ///< [n_q_heads] sink logits, or empty
+  std::vector<float> alibi_slopes = {};  ///< [n_q_heads], or empty
 };
 
 }  // namespace quoka
