@@ -227,9 +227,12 @@ CaptureWriter::OpenTensor& CaptureWriter::open_tensor(const std::string& name) {
 
 void CaptureWriter::write_rows(Tensor tensor, Index head, IndexRange rows, const Matrix& values) {
   OpenTensor& open = open_tensor(std::string(name_of(tensor)));
-  require<ShapeError>(values.rows() == rows.size(), "{}: {} rows for the range [{}, {})",
-                      open.dataset.where(), values.rows(), rows.begin, rows.end);
-  const DatasetBlock block{{head, rows.begin, 0}, {1, rows.size(), values.cols()}};
+  const Index n_columns = open.dataset.info().shape[2];
+  require<ShapeError>(values.rows() == rows.size() && values.cols() == n_columns,
+                      "{}: a block of {} x {} for rows [{}, {}) of {} columns",
+                      open.dataset.where(), values.rows(), values.cols(), rows.begin, rows.end,
+                      n_columns);
+  const DatasetBlock block{{head, rows.begin, 0}, {1, rows.size(), n_columns}};
   if (layer_->storage == StorageType::float32) {
     const std::span<const float> floats(values.data(), static_cast<std::size_t>(values.size()));
     open.dataset.write_raw(block, std::as_bytes(floats));
