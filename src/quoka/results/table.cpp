@@ -126,9 +126,12 @@ double reduce(const Results& results, const TableMetric& metric, Index config, c
   return metric.reduction == Reduction::mean ? sum / static_cast<double>(count) : largest;
 }
 
+/// True if two configurations to which the parameter matters differ in it.
 bool varies(const ConfigParameter& parameter) {
-  return std::ranges::any_of(parameter.values, [&](const std::string& value) {
-    return value != parameter.values.front();
+  std::string_view first;
+  return std::ranges::any_of(parameter.values, [&first](const std::string& value) {
+    first = first.empty() ? value : first;
+    return !value.empty() && value != first;
   });
 }
 
@@ -256,12 +259,14 @@ std::string results_table(const Results& results, TableRows rows) {
   text += legend;
   if (rows_differ(results)) {
     const double budget = largest_budget(results.axes);
-    const bool helps = budget > static_cast<double>(results.constants.min_history);
+    const bool helps = budget >= static_cast<double>(results.constants.min_history);
     text += fmt::format(
         "note: the configurations were measured on different rows (chunks whose history fits in "
         "the "
         "budget do not count),\nso lines are comparable only where rows agree{}\n",
-        helps ? fmt::format("; for equal rows use --min_history {:.0f}, the largest budget", budget)
+        helps ? fmt::format(
+                    "; for equal rows use --min_history {:.0f}, one more than the largest budget",
+                    budget + 1)
               : "");
   }
   return text;

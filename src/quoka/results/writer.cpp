@@ -273,7 +273,7 @@ void write_provenance(AxisWriter& writer, const Results& results) {
 }  // namespace
 
 std::string results_image(const Results& results) {
-  const Hdf5File file = Hdf5File::create_in_memory();
+  Hdf5File file = Hdf5File::create_in_memory();
   {
     AxisWriter writer(file.root());
     write_root_attributes(writer.group(), results);

@@ -162,7 +162,7 @@ Hdf5Group open_checked(const Hdf5File& file) {
 }  // namespace
 
 std::string encode_part(const Part& part) {
-  const Hdf5File file = Hdf5File::create_in_memory();
+  Hdf5File file = Hdf5File::create_in_memory();
   {
     const Hdf5Group root = file.root();
     root.write_attribute<std::int64_t>("part_version", part_version);
