@@ -25,7 +25,7 @@ LIBRARIES = [
     (r"CLI/.*", {"apps"}, False),
     (r"toml\+\+/.*", {"sweep"}, True),
     (r"nlohmann/.*", {"capture", "sweep"}, True),
-    (r"spdlog/.*", {"sweep", "apps"}, True),
+    (r"spdlog/.*", {"sweep", "apps"}, False),
     (r"openssl/.*", {"core"}, True),
     (r"(unsupported/)?Eigen/.*", {"core", "attention", "geometry", "selection", "metrics", "replay"}, False),
     (r"catch2/.*", set(), False),  # only tests/support/catch.hpp, which is not looked at

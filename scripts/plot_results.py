@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 import xarray as xr  # noqa: E402
 
 import result_figures as figures  # noqa: E402
+from result_families import only, parameter_table  # noqa: E402
 
 
 class Refused(Exception):
@@ -29,6 +30,9 @@ def parse_arguments(arguments):
     parser.add_argument("--vector", action="store_true", help="also write SVG and PDF")
     parser.add_argument("--config", metavar="ID", help="configuration of the layer by head map\n"
                         "(first characters of its label in the file suffice; default: the file's first)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME=VALUE[,VALUE]",
+                        help="only configurations with these values, for example budget=128,256\n"
+                        "(those to which the parameter cannot matter stay)")
     parser.add_argument("--layers", type=int, nargs="+", metavar="N", help="only these layers")
     parser.add_argument("--captures", nargs="+", metavar="NAME", help="only these captures")
     return parser.parse_args(arguments)
@@ -60,6 +64,25 @@ def choose(ds, dimension, wanted):
     return ds.sel({dimension: wanted})
 
 
+def choose_configs(ds, conditions):
+    """The configurations that fulfil every condition "name=value,value"."""
+    have = parameter_table(ds)
+    wanted = {}
+    for condition in conditions:
+        name, _, values = condition.partition("=")
+        if name not in have[0]:
+            raise Refused(f"{name} is not a parameter (known are {', '.join(have[0])})")
+        wanted[name] = values.split(",")
+        for value in wanted[name]:
+            if value not in (row[name] for row in have):
+                raise Refused(f"no configuration has {name}={value} (the file has "
+                              f"{', '.join(dict.fromkeys(row[name] for row in have if row[name]))})")
+    chosen = only(ds, wanted)
+    if chosen.sizes["config"] == 0:
+        raise Refused(f"no configuration fulfils {' '.join(conditions)} at once")
+    return chosen
+
+
 def config_position(ds, wanted):
     ids = ds["config"].values.tolist()
     matches = [i for i, label in enumerate(ids) if label.startswith(wanted or ids[0])]
@@ -72,6 +95,7 @@ def config_position(ds, wanted):
 def run(options):
     ds = open_results(options.results)
     ds = choose(choose(ds, "layer", options.layers), "capture", options.captures)
+    ds = choose_configs(ds, options.only)
     config = config_position(ds, options.config)
     out = options.out or options.results.with_suffix("")
     out.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ BUDGET_NAMES = ("budget", "budget_keys", "budget_percent")
 class Family:
     selector: str
     label: str
+    n_differences: int  # parameters in which it differs from its selector's common values
     configs: list = field(default_factory=list)  # positions along ds.config, by keys kept
 
 
@@ -46,13 +47,12 @@ def reference_values(table):
     return references
 
 
-def label_of(row, references):
-    differences = [
+def differences(row, references):
+    return [
         f"{name}={row[name]}"
         for name, common in references[row["selector"]].items()
         if row[name] not in ("", common)
     ]
-    return ", ".join([row["selector"], *differences])
 
 
 def families(ds):
@@ -64,9 +64,12 @@ def families(ds):
     for i, row in enumerate(table):
         is_percentage = row["budget"].endswith("%")
         key = (*(value for name, value in row.items() if name != "budget"), is_percentage)
-        suffix = " (budget in %)" if is_percentage and len(kinds) > 1 else ""
-        family = found.setdefault(key, Family(row["selector"], label_of(row, references) + suffix))
-        family.configs.append(i)
+        if key not in found:
+            named = differences(row, references)
+            label = ", ".join([row["selector"], *named])
+            label += " (budget in %)" if is_percentage and len(kinds) > 1 else ""
+            found[key] = Family(row["selector"], label, len(named))
+        found[key].configs.append(i)
     kept = ds["keys_kept"].mean(["capture", "layer", "q_head"]).values
     for family in found.values():
         family.configs.sort(key=lambda i: kept[i])
@@ -81,6 +84,14 @@ def reference_note(ds):
         if values
     ]
     return "where a label does not say otherwise, " + "; ".join(notes) if notes else ""
+
+
+def only(ds, wanted):
+    """The configurations whose parameters have these values {name: [texts]}, or where they cannot matter."""
+    keep = [
+        all(row[name] in ("", *values) for name, values in wanted.items()) for row in parameter_table(ds)
+    ]
+    return ds.isel(config=np.flatnonzero(keep))
 
 
 def describe(ds, config):

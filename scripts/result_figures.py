@@ -14,7 +14,7 @@ from result_families import describe, families, reference_note
 # Okabe and Ito's palette without yellow: distinguishable with any colour vision, on white paper.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">"]
-MAX_LINES = 14  # more are not told apart
+MAX_FAMILIES = 14  # more are not told apart
 OVER_CELLS = ["capture", "layer", "q_head"]
 
 
@@ -22,23 +22,23 @@ class NothingToPlot(Exception):
     """The file does not hold what the figure shows."""
 
 
-def styles(all_families):
-    """Colour, marker and line of each family; oracle and random are the grey bounds of every figure."""
-    result = []
-    for family in all_families:
-        if family.selector in ("oracle", "random"):
-            marker = "*" if family.selector == "oracle" else "x"
+def styles(drawn):
+    """Colour, marker and line of each family; plain oracle and random are grey: the bounds of a figure."""
+    result, n_coloured = [], 0
+    for family in drawn:
+        if family.label in ("oracle", "random"):
+            marker = "*" if family.label == "oracle" else "x"
             result.append({"color": "0.45", "marker": marker, "linestyle": "--", "linewidth": 1.2})
             continue
-        i = len([s for s in result if s["color"] != "0.45"])
         result.append(
             {
-                "color": COLOURS[i % len(COLOURS)],
-                "marker": MARKERS[i % len(MARKERS)],
-                "linestyle": ["-", ":", "-."][i // len(COLOURS) % 3],
+                "color": COLOURS[n_coloured % len(COLOURS)],
+                "marker": MARKERS[n_coloured % len(MARKERS)],
+                "linestyle": ["-", ":", "-."][n_coloured // len(COLOURS) % 3],
                 "linewidth": 1.5,
             }
         )
+        n_coloured += 1
     return result
 
 
@@ -84,7 +84,7 @@ def rows_note(ds):
         return ""
     return (
         "the active rows differ between configurations: points are not means over the same rows "
-        "(set min_history to the largest budget)"
+        "(set min_history to one more than the largest budget)"
     )
 
 
@@ -105,15 +105,20 @@ def draw_floor(axes, ds):
 
 
 def families_to_draw(ds):
-    """The families with several budgets and the oracle, or all if there are none; and a note on the rest."""
+    """At most MAX_FAMILIES families, those with fewest differences first; and a note on the others."""
     everyone = families(ds)
-    lines = [family for family in everyone if len(family.configs) > 1]
-    if lines:
-        lines = [family for family in everyone if family in lines or family.selector == "oracle"]
-    chosen = (lines or everyone)[:MAX_LINES]
+    chosen = sorted(everyone, key=lambda family: family.n_differences)[:MAX_FAMILIES]
     left_out = len(everyone) - len(chosen)
-    why = "the figure has no room" if len(chosen) == MAX_LINES else "they have one budget only"
-    return chosen, f"{left_out} of {len(everyone)} families are left out ({why})" if left_out else ""
+    note = f"{left_out} of {len(everyone)} families are left out; choose with --only" if left_out else ""
+    return [family for family in everyone if family in chosen], note
+
+
+def set_error_scale(axis_name, axes, error):
+    """Logarithmic where the errors span more than a factor of eight."""
+    error = error[np.isfinite(error) & (error > 0)]
+    if len(error) and error.max() > 8 * error.min():
+        getattr(axes, f"set_{axis_name}scale")("log")
+        getattr(axes, f"{axis_name}axis").set_major_formatter(lambda value, _: f"{value:g}")
 
 
 def set_key_ticks(axes, kept):
@@ -145,12 +150,13 @@ def error_and_recall_by_budget(ds):
             low, high = data.quantile([0.25, 0.75], "cell").values
             dodge = 1 + 0.012 * (position - len(chosen) / 2)  # so that intervals do not overlap
             x = kept[family.configs] * dodge
-            axes.vlines(x, low, high, color=style["color"], linewidth=0.7)
+            axes.vlines(x, low, high, color=style["color"], linewidth=0.7, alpha=0.6)
             axes.plot(x, mean, label=family.label, markersize=5, **style)
         set_key_ticks(axes, kept[np.concatenate([family.configs for family in chosen])])
         axes.set_title(title, fontsize="medium")
         axes.set_ylabel(name)
         axes.grid(alpha=0.25)
+    set_error_scale("y", both[0], values["out_rel_l2_mean"].mean("cell").values)
     draw_floor(both[0], ds)
     n = int(values["out_rel_l2_mean"].notnull().sum("cell").max())
     notes = [
@@ -201,16 +207,17 @@ def needles_against_error(ds):
     values = {name: computed(ds, name).mean(OVER_CELLS).values for name in panels}
     error = computed(ds, "out_rel_l2_mean").mean(OVER_CELLS).values
     budgets = ds["budget"].values
-    all_families = families(ds)
+    chosen, left_out = families_to_draw(ds)
     fig, both = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
     for axes, (name, title) in zip(both, panels.items()):
-        for family, style in zip(all_families, styles(all_families)):
+        for family, style in zip(chosen, styles(chosen)):
             x, y = error[family.configs], values[name][family.configs]
             axes.plot(x, y, label=family.label, markersize=6, alpha=0.85, **{**style, "linewidth": 0.6})
             for config, *point in zip(family.configs, x, y):
                 if len(family.configs) > 1 and np.all(np.isfinite(point)):
                     axes.annotate(budgets[config], point, textcoords="offset points", xytext=(4, 3),
                                   fontsize=6, color=style["color"])
+        set_error_scale("x", axes, error)
         axes.set_xlabel("out_rel_l2_mean: average error (lower is better)")
         axes.set_ylabel(name)
         axes.set_title(f"{title} (higher is better)", fontsize="medium")
@@ -220,8 +227,9 @@ def needles_against_error(ds):
     notes = [
         f"means over heads and layers (n = {n} per point, each over {pairs} (chunk, needle) pairs): "
         f"{what_is_averaged(ds)}",
-        "numbers beside points are budgets" if any(len(f.configs) > 1 for f in all_families) else "",
+        "numbers beside points are budgets" if any(len(f.configs) > 1 for f in chosen) else "",
         reference_note(ds),
+        left_out,
         rows_note(ds),
     ]
     return finish(fig, notes, both[0])

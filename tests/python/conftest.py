@@ -19,7 +19,7 @@ selector = ["quoka", "oracle"]
 budget = [128, 256]
 query_rule = ["lowest_cosine", "stride"]
 seed = [{", ".join(str(seed) for seed in range(12000))}]
-min_history = 256
+min_history = 257
 by_chunk = true
 selections = true
 """

@@ -94,11 +94,24 @@ def test_a_single_budget_still_gives_points(ds):
     assert len(legend_of(figures.error_and_recall_by_budget(one))) == 3
 
 
-def test_families_with_one_budget_are_named_as_left_out(ds):
-    keep = (ds.budget_keys == 256) | (ds.query_rule == "lowest_cosine")
-    figure = figures.error_and_recall_by_budget(ds.isel(config=np.flatnonzero(keep.values)))
+def test_the_families_with_fewest_differences_are_drawn_where_room_is_short(ds, monkeypatch):
+    monkeypatch.setattr(figures, "MAX_FAMILIES", 2)
+    figure = figures.error_and_recall_by_budget(ds)
     assert legend_of(figure) == ["quoka", "oracle"]
-    assert "1 of 3 families are left out (they have one budget only)" in words_of(figure)
+    assert "1 of 3 families are left out" in words_of(figure)
+
+
+def test_wide_ranges_of_error_get_a_logarithmic_axis(ds):
+    assert figures.needles_against_error(ds).axes[0].get_xscale() == "linear"
+    wide = ds["out_rel_l2_mean"] * np.where(ds.selector == "oracle", 0.01, 1)[:, None, None, None]
+    figure = figures.needles_against_error(ds.assign(out_rel_l2_mean=wide.astype("float32")))
+    assert figure.axes[0].get_xscale() == "log"
+
+
+def test_only_keeps_values_and_what_they_cannot_matter_to(ds):
+    chosen = plot_results.choose_configs(ds, ["query_rule=stride", "budget=256"])
+    assert chosen.selector.values.tolist() == ["quoka", "oracle"]
+    assert set(chosen.budget.values) == {"256"}
 
 
 def test_budgets_in_percent_are_a_family_of_their_own(ds):
@@ -130,9 +143,11 @@ def test_the_script_writes_every_figure(results_path, tmp_path, capsys):
         (["--layers", "3"], "layer 3 is not in the file (it has 18, 24)"),
         (["--captures", "x"], "capture x is not in the file"),
         (["--config", "zz"], "config zz names 0 configurations"),
+        (["--only", "rule=stride"], "rule is not a parameter"),
+        (["--only", "budget=64"], "no configuration has budget=64 (the file has 128, 256)"),
     ],
 )
-def test_labels_that_are_not_in_the_file_are_refused(results_path, tmp_path, capsys, arguments, message):
+def test_names_that_are_not_in_the_file_are_refused(results_path, tmp_path, capsys, arguments, message):
     assert plot_results.main([str(results_path), "--out", str(tmp_path), *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -151,7 +151,8 @@ def main():
     print("largest share of the tolerance that was used (n_valid: largest difference):")
     for (metric, statistic), share in sorted(worst.items()):
         print(f"  {metric + ('_' + statistic if statistic else ''):30} {share:.3f}")
-    print("\n".join(failures[:30]))
+    for failure in failures[:30]:
+        print(failure)
     print(f"{compared} numbers compared, {len(failures)} out of tolerance")
     sys.exit(1 if failures or compared == 0 else 0)
 
