@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quoka/attention/key_products.hpp"
 #include "quoka/attention/softmax.hpp"
 #include "quoka/attention/visibility.hpp"
 
@@ -39,7 +40,7 @@ DenseChunk dense_chunk(const GroupView& group, const AttentionRules& rules, Inde
   const ConstMatrixView k = row_view(group.k, keys);
   for (Index head = 0; head < group.group_size(); ++head) {
     const ConstMatrixView q = row_view(group.q[static_cast<std::size_t>(head)], rows);
-    chunk.probs.middleRows(head * n_rows, n_rows).noalias() = q * k.transpose();
+    key_products(q, k, chunk.probs.middleRows(head * n_rows, n_rows));
     softmax_rows(rules, logit_rule(rules, group.q_head(head)), head, chunk);
   }
   chunk.out.noalias() = chunk.probs * row_view(group.v, keys);

@@ -6,6 +6,29 @@
 #include "quoka/core/error.hpp"
 
 namespace quoka {
+namespace {
+
+/// Applies an array function to the whole row in vectors of one size, the last one padded: every
+/// element goes through the same instructions, so equal logits give equal probabilities.
+template <typename Function>
+void apply_evenly(Eigen::Ref<Eigen::RowVectorXf> row, const Function& function) {
+  constexpr Index width = 16;
+  using Lane = Eigen::Array<float, width, 1>;
+  const Index n_full = row.size() - row.size() % width;
+  for (Index j = 0; j < n_full; j += width) {
+    Eigen::Map<Lane> lane(row.data() + j);
+    lane = function(Lane(lane));
+  }
+  const Index n_rest = row.size() - n_full;
+  if (n_rest > 0) {
+    Lane lane = Lane::Zero();
+    lane.head(n_rest) = row.tail(n_rest).transpose();
+    lane = function(lane);
+    row.tail(n_rest) = lane.head(n_rest).transpose();
+  }
+}
+
+}  // namespace
 
 LogitRule logit_rule(const AttentionRules& rules, Index q_head) {
   LogitRule rule{.scale = rules.scale, .softcap = rules.softcap};
@@ -25,7 +48,8 @@ void to_logits(const LogitRule& rule, Index query_pos, Index first_key_pos,
   const auto scale = static_cast<float>(rule.scale);
   if (rule.softcap > 0) {
     const auto cap = static_cast<float>(rule.softcap);
-    row = (row.array() * (scale / cap)).tanh() * cap;
+    apply_evenly(row,
+                 [scale, cap](const auto& x) { return ((x * (scale / cap)).tanh() * cap).eval(); });
   } else {
     row *= scale;
   }
@@ -45,7 +69,7 @@ float to_probs(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row) {
       "the largest attention logit of a row is {} (q.k overflows float32, or a sink "
       "logit is not finite)",
       largest);
-  row = (row.array() - largest).exp();
+  apply_evenly(row, [largest](const auto& x) { return (x - largest).exp().eval(); });
   const double sink = rule.has_sink() ? std::exp(rule.sink - static_cast<double>(largest)) : 0.0;
   const double sum = row.cast<double>().sum() + sink;
   row *= static_cast<float>(1.0 / sum);

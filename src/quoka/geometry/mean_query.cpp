@@ -2,19 +2,25 @@
 
 namespace quoka {
 
-MeanSimilarity similarity_to_mean(ConstMatrixView rows, ConstMatrixView averaged) {
-  const VectorD mean = averaged.cast<double>().colwise().mean();
-  const double mean_norm = mean.norm();
-  MeanSimilarity result{.cosines = VectorD::Zero(rows.rows()), .zero_mean = mean_norm == 0};
+MeanSimilarity similarity_to_mean(ConstMatrixView rows, MeanOf mean_of) {
+  VectorD norms(rows.rows());
+  VectorD sum = VectorD::Zero(rows.cols());
+  for (Index i = 0; i < rows.rows(); ++i) {
+    const VectorD row = rows.row(i).cast<double>();
+    norms[i] = row.norm();
+    if (norms[i] > 0) {
+      sum += mean_of == MeanOf::raw_rows ? row : row / norms[i];
+    }
+  }
+  MeanSimilarity result{.cosines = VectorD::Zero(rows.rows()), .zero_mean = sum.norm() == 0};
   if (result.zero_mean) {
     return result;
   }
-  const VectorD direction = mean / mean_norm;
+  const VectorD direction = sum.normalized();
   for (Index i = 0; i < rows.rows(); ++i) {
-    const auto row = rows.row(i).cast<double>();
-    const double norm = row.norm();
-    if (norm > 0) {
-      result.cosines[i] = row.dot(direction.transpose()) / norm;
+    if (norms[i] > 0) {
+      const VectorD row = rows.row(i).cast<double>();
+      result.cosines[i] = row.dot(direction) / norms[i];
     }
   }
   return result;

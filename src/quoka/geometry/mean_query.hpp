@@ -10,12 +10,13 @@ struct MeanSimilarity {
   bool zero_mean = false;  ///< the mean is the zero vector
 };
 
-/// Cosine of each row of `rows` with the mean of the rows of `averaged`. For the paper's mean query
-/// both are the raw queries; with unit rows as `averaged` every query weighs the same.
+/// Which rows a mean row averages: raw rows, where long ones weigh more, or rows of unit length.
+enum class MeanOf { raw_rows, unit_rows };
+
+/// Cosine of each row with the mean row; the paper's mean query is that of the raw rows.
 ///
-/// Shapes: rows and averaged [n, head_dim]. Computed in float64: near-ties decide which queries are
-/// kept. Cost: O(n * head_dim).
-/// Source: QUOKA (arXiv 2602.08722), Algorithm 1, lines 2 and 3.
-MeanSimilarity similarity_to_mean(ConstMatrixView rows, ConstMatrixView averaged);
+/// Shapes: rows [n, head_dim]. Computed in float64 throughout: near-ties decide which queries are
+/// kept. Cost: O(n * head_dim). Source: QUOKA (arXiv 2602.08722), Algorithm 1, lines 2 and 3.
+MeanSimilarity similarity_to_mean(ConstMatrixView rows, MeanOf mean_of);
 
 }  // namespace quoka

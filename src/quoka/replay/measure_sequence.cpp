@@ -69,6 +69,11 @@ std::vector<std::int32_t> visible_kept_keys(const Walk& walk, Index n_keys, Inde
   return keys;
 }
 
+/// True if the token sees none of the kept keys (never with the chunk's own keys: it sees itself).
+bool is_empty_row(const Walk& walk, Index n_keys, Index token) {
+  return !walk.with_own_keys && walk.first_visible[static_cast<std::size_t>(token)] >= n_keys;
+}
+
 /// Fills the row metrics of one head: [n_row_metrics, n_rows]. Returns the number of empty rows.
 Index measure_rows(const Walk& walk, const PrefixSums& sums, Index n_keys, Index head,
                    Eigen::Block<Matrix> metrics) {
@@ -80,7 +85,7 @@ Index measure_rows(const Walk& walk, const PrefixSums& sums, Index n_keys, Index
   Index n_empty = 0;
   Eigen::RowVectorXf out(base.context.group.v.cols());
   for (Index token = 0; token < n_rows(walk); ++token) {
-    if (!walk.with_own_keys && walk.first_visible[static_cast<std::size_t>(token)] >= n_keys) {
+    if (is_empty_row(walk, n_keys, token)) {
       ++n_empty;
       continue;
     }
@@ -130,6 +135,9 @@ void measure_needles(const Walk& walk, Index n_keys, Index head, ChunkRecord& re
       record[ChunkMetric::needle_key_recall].add(static_cast<double>(n_kept) /
                                                  static_cast<double>(span.size()));
       for (const Index token : needles.rows) {
+        if (is_empty_row(walk, n_keys, token)) {
+          continue;
+        }
         const auto p = dense.probs.row(head * n_rows(walk) + token).segment(offset, span.size());
         double whole = 0;
         double kept = 0;

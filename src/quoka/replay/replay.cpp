@@ -1,6 +1,6 @@
 #include "quoka/replay/replay.hpp"
 
-#include <atomic>
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 
@@ -155,6 +155,9 @@ std::vector<CellResult> replay_layer(const LayerInput& layer,
                                      std::span<const SelectorConfig> configs,
                                      const ReplaySettings& settings,
                                      const ReplayProgress& progress) {
+  for (const SelectorConfig& config : configs) {
+    check_consistent(config);
+  }
   double total_work = 0;
   const std::vector<SharedChunking> plan = share_work(configs);
   for (const SharedChunking& chunking : plan) {
@@ -189,6 +192,9 @@ std::vector<CellResult> replay_layer(const LayerInput& layer,
       });
     }
     append_kept(kept, results);
+  }
+  for (CellResult& result : results) {
+    std::ranges::stable_sort(result.kept, {}, &KeptKeys::chunk_begin);
   }
   return results;
 }

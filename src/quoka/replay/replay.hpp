@@ -58,7 +58,7 @@ struct CellResult {
   Matrix values;                     ///< [n_q_heads, cell_columns().size()]
   std::vector<IndexRange> chunks;    ///< absolute positions; filled if by_chunk
   std::vector<Matrix> chunk_values;  ///< per chunk [n_q_heads, chunk_columns().size()], if by_chunk
-  std::vector<KeptKeys> kept;        ///< by KV head, then chunk; active chunks only, if selections
+  std::vector<KeptKeys> kept;        ///< by chunk, then KV head; active chunks only, if selections
 };
 
 /// Called with the share of the layer's work that is done, in [0, 1]; from any thread, one at a

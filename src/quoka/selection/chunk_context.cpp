@@ -6,11 +6,9 @@ std::vector<HeadQueries> measure_queries(const GroupView& group, IndexRange rows
   std::vector<HeadQueries> result;
   for (const ConstMatrixView& q : group.q) {
     const ConstMatrixView raw = row_view(q, rows);
-    HeadQueries head{.unit = unit_rows(raw),
-                     .to_raw_mean = similarity_to_mean(raw, raw),
-                     .to_normalized_mean = {}};
-    head.to_normalized_mean = similarity_to_mean(raw, view(head.unit.rows));
-    result.push_back(std::move(head));
+    result.push_back({.unit = unit_rows(raw),
+                      .to_raw_mean = similarity_to_mean(raw, MeanOf::raw_rows),
+                      .to_normalized_mean = similarity_to_mean(raw, MeanOf::unit_rows)});
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "quoka/attention/key_products.hpp"
 #include "quoka/core/error.hpp"
 #include "quoka/selection/keep_queries.hpp"
 
@@ -50,11 +51,12 @@ Vector aggregate_slots(IndexRange candidates, QueryAggregation aggregation,
 }
 
 /// Products of slots with keys, for cosine and dot.
-auto key_products(const ChunkContext& context, const SelectorConfig& config, const Matrix& slots) {
+auto slot_products(const ChunkContext& context, const SelectorConfig& config, const Matrix& slots) {
   const ConstMatrixView keys =
       config.score == Score::cosine ? view(context.unit_keys) : context.group.k;
   return [keys, &slots](IndexRange range) -> Matrix {
-    Matrix products = slots * row_view(keys, range).transpose();
+    Matrix products(slots.rows(), range.size());
+    key_products(slots, row_view(keys, range), products);
     require<FormatError>(
         products.allFinite(),
         "a product of a query with keys {} to {} overflows float32 (its score would "
@@ -100,7 +102,7 @@ Vector score_mean_first(const ChunkContext& context, const SelectorConfig& confi
     return slot_rows(context, config, head, kept[static_cast<std::size_t>(head)]);
   });
   return aggregate_slots(candidates, config.query_aggregation,
-                         key_products(context, config, slots));
+                         slot_products(context, config, slots));
 }
 
 /// Aggregates over slots per head, then over heads.
@@ -118,7 +120,7 @@ Vector score_heads_after(const ChunkContext& context, const SelectorConfig& conf
     } else {
       const Matrix slots = slot_rows(context, config, head, rows);
       scores = aggregate_slots(candidates, config.query_aggregation,
-                               key_products(context, config, slots));
+                               slot_products(context, config, slots));
     }
     if (head == 0) {
       total = std::move(scores);
@@ -142,8 +144,7 @@ Vector score_quoka(const ChunkContext& context, const SelectorConfig& config) {
 }
 
 VectorD score_keydiff(const ChunkContext& context, IndexRange candidates) {
-  const ConstMatrixView unit_keys = row_view(view(context.unit_keys), candidates);
-  return -similarity_to_mean(unit_keys, unit_keys).cosines;
+  return -similarity_to_mean(row_view(context.group.k, candidates), MeanOf::unit_rows).cosines;
 }
 
 }  // namespace

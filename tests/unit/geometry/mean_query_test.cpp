@@ -13,11 +13,10 @@ TEST_CASE("the mean of raw rows follows the long rows", "[geometry][mean]") {
       0, 3;
 
   // Mean (2, 1.5) has norm 2.5: cosines 2 / 2.5 and 1.5 / 2.5. Unit rows count alike: 1 / sqrt(2).
-  const MeanSimilarity raw = similarity_to_mean(view(rows), view(rows));
+  const MeanSimilarity raw = similarity_to_mean(view(rows), MeanOf::raw_rows);
   CHECK(std::abs(raw.cosines[0] - 0.8) < 1e-15);
   CHECK(std::abs(raw.cosines[1] - 0.6) < 1e-15);
-  const Matrix unit = unit_rows(view(rows)).rows;
-  const MeanSimilarity normalized = similarity_to_mean(view(rows), view(unit));
+  const MeanSimilarity normalized = similarity_to_mean(view(rows), MeanOf::unit_rows);
   CHECK(std::abs(normalized.cosines[0] - std::sqrt(0.5)) < 1e-15);
   CHECK(std::abs(normalized.cosines[1] - std::sqrt(0.5)) < 1e-15);
 }
@@ -27,7 +26,7 @@ TEST_CASE("a zero mean makes every similarity zero and is reported", "[geometry]
   rows << 1, 2,  //
       -1, -2;
 
-  const MeanSimilarity similarity = similarity_to_mean(view(rows), view(rows));
+  const MeanSimilarity similarity = similarity_to_mean(view(rows), MeanOf::raw_rows);
   CHECK(similarity.zero_mean);
   CHECK(similarity.cosines.isZero(0));
 }

@@ -1,0 +1,26 @@
+#include "quoka/attention/key_products.hpp"
+
+namespace quoka {
+namespace {
+
+/// Eigen's widest panel: three vectors of 16 floats. Narrower vectors (8, 4) divide it too.
+constexpr Index panel = 48;
+
+}  // namespace
+
+void key_products(const Eigen::Ref<const Matrix>& queries, const ConstMatrixView& keys,
+                  Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> products) {
+  const Index n_full = keys.rows() - keys.rows() % panel;
+  const Index n_rest = keys.rows() - n_full;
+  if (n_full > 0) {
+    products.leftCols(n_full).noalias() = queries * row_view(keys, {0, n_full}).transpose();
+  }
+  if (n_rest > 0) {
+    Matrix padded = Matrix::Zero(panel, keys.cols());
+    padded.topRows(n_rest) = row_view(keys, {n_full, keys.rows()});
+    const Matrix rest = queries * padded.transpose();
+    products.rightCols(n_rest) = rest.leftCols(n_rest);
+  }
+}
+
+}  // namespace quoka
