@@ -61,8 +61,9 @@ Hdf5Id create(const std::string& name, const Hdf5Id& access) {
   const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;  // netCDF tools need it
   call<IoError>(name, "track creation order", H5Pset_link_creation_order, creation.get(), order);
   call<IoError>(name, "track creation order", H5Pset_attr_creation_order, creation.get(), order);
-  return {call<IoError>(name, "create the file", H5Fcreate, name.c_str(),
-                        static_cast<unsigned>(H5F_ACC_TRUNC), creation.get(), access.get()),
+  return {call<IoError>(name, "create it; check that its directory exists and may be written",
+                        H5Fcreate, name.c_str(), static_cast<unsigned>(H5F_ACC_TRUNC),
+                        creation.get(), access.get()),
           H5Fclose};
 }
 
