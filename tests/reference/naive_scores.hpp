@@ -204,7 +204,8 @@ inline Positions first_keys(const Positions& candidates, const Positions& order,
 }
 
 /// Notes how clear the cut between kept and rejected was. Probabilities have a relative error,
-/// cosines and products one that goes with the largest.
+/// cosines and products one that goes with the largest. If the cut is an exact tie, a score that is
+/// nearly but not exactly as large is unclear too.
 inline void see_cut(const Row& scores, const Sequence& sequence, Index n_kept, bool probabilities,
                     Gap& gap) {
   if (scores.empty() || n_kept >= size(sequence.order) || n_kept <= sequence.n_forced) {
@@ -216,7 +217,13 @@ inline void see_cut(const Row& scores, const Sequence& sequence, Index n_kept, b
   for (const double score : scores) {
     largest = std::max(largest, std::abs(score));
   }
-  gap.see(kept, rejected, probabilities ? std::abs(kept) : largest);
+  const double magnitude = probabilities ? std::abs(kept) : largest;
+  gap.see(kept, rejected, magnitude);
+  for (const double score : scores) {
+    if (kept == rejected) {
+      gap.see(kept, score, magnitude);
+    }
+  }
 }
 
 inline Kept select_keys(const Place& place, const SelectorConfig& config, Gap& gap) {
