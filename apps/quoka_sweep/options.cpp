@@ -15,7 +15,8 @@ namespace quoka::apps {
 namespace {
 
 constexpr const char* input_group = "What to replay";
-constexpr const char* axis_group = "Selector axes (each takes a list; defaults are the paper's)";
+constexpr const char* axis_group =
+    "Selector axes (each takes a list; [the paper's value] if left out)";
 constexpr const char* constant_group = "Constants of the sweep";
 constexpr const char* output_group = "Output";
 constexpr const char* running_group = "How to run";
@@ -46,13 +47,16 @@ void add_key_flags(CLI::App& run, FlagValues& values) {
   for (const ConfigKey& key : config_keys()) {
     const std::string name(key.name);
     const std::string flag = "--" + name;
-    const std::string help(key.help);
+    const Parameter* parameter = find_parameter(name);
+    const std::string default_text =
+        parameter == nullptr ? "" : fmt::format(" [{}]", parameter->print(SelectorConfig()));
+    const std::string help = std::string(key.help) + default_text;
     CLI::Option* option = nullptr;
     if (is_switch(name)) {
       option = run.add_flag(flag, values[name], help);
     } else {
       option = run.add_option(flag, values[name], help);
-      option->type_name(is_list(name) ? "VALUE ..." : "VALUE");
+      option->type_name("VALUE");
       if (!is_list(name)) {
         option->expected(1);
       }
@@ -97,7 +101,7 @@ void add_readers(CLI::App& app, SweepArguments& arguments) {
   to_csv->add_option("--csv", arguments.csv_file, "file to write; standard output if left out")
       ->type_name("FILE");
   to_csv->add_option("--columns", arguments.columns, "metrics to write; all if left out")
-      ->type_name("NAME ...");
+      ->type_name("NAME");
   to_csv->callback([&arguments] { arguments.verb = Verb::export_csv; });
 
   CLI::App* config =
@@ -109,6 +113,14 @@ void add_readers(CLI::App& app, SweepArguments& arguments) {
 std::string version_text() {
   const BuildInfo& build = build_info();
   return fmt::format("quoka-sweep {} (commit {}, {})", build.version, build.commit, build.compiler);
+}
+
+/// For a flag that does not exist: the nearest one that does.
+std::string suggestion(const std::vector<std::string>& extras) {
+  const bool is_flag = !extras.empty() && extras.front().starts_with("--");
+  return is_flag ? fmt::format("; the nearest known flag is --{}",
+                               nearest_key(extras.front().substr(2)))
+                 : "";
 }
 
 /// In the order of the keys, which is the order of messages.
@@ -157,8 +169,8 @@ SweepArguments parse_arguments(int argc, const char* const* argv) {
       app.exit(error);  // prints help or version
       return arguments;
     }
-    throw ConfigError(
-        fmt::format("{}; see quoka-sweep --help and quoka-sweep run --help", error.what()));
+    throw ConfigError(fmt::format("{}{}; see quoka-sweep --help and quoka-sweep run --help",
+                                  error.what(), suggestion(app.remaining(true))));
   }
   require<ConfigError>(
       arguments.verb != Verb::none,

@@ -22,8 +22,11 @@ std::string to_text(double value) { return std::isnan(value) ? "" : fmt::format(
 void check_versions(const Hdf5Group& root) {
   const bool known =
       root.has_attribute("format") && root.attribute<std::string>("format") == "quoka-results";
-  require<FormatError>(known, "{} is not a results file of quoka-sweep (attribute format)",
-                       root.where());
+  require<FormatError>(
+      known,
+      "{}: attribute format is not \"quoka-results\" (this is no results file); give a file "
+      "that quoka-sweep run wrote",
+      root.where());
   const auto format = root.attribute<std::int64_t>("format_version");
   require<FormatError>(format == results_format_version,
                        "{}: format_version {} is not {} (another layout); read it with the program "

@@ -49,13 +49,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-std::string_view nearest_key(std::string_view unknown) {
-  return std::ranges::min_element(
-             config_keys(), {},
-             [unknown](const ConfigKey& key) { return edit_distance(unknown, key.name); })
-      ->name;
-}
-
 /// Calls set(), and puts the place of the value in front of what it throws.
 template <typename Set>
 void at_origin(const SettingValue& value, Set set) {
@@ -225,6 +218,13 @@ std::string list_line(std::string_view key, const std::vector<std::string>& valu
 std::span<const ConfigKey> config_keys() {
   static const std::vector<ConfigKey> keys = make_keys();
   return keys;
+}
+
+std::string_view nearest_key(std::string_view unknown) {
+  return std::ranges::min_element(
+             config_keys(), {},
+             [unknown](const ConfigKey& key) { return edit_distance(unknown, key.name); })
+      ->name;
 }
 
 SweepConfig make_sweep_config(std::span<const Setting> settings) {

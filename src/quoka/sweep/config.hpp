@@ -60,6 +60,9 @@ struct ConfigKey {
 };
 std::span<const ConfigKey> config_keys();
 
+/// The key that is fewest single-character edits away from the word.
+std::string_view nearest_key(std::string_view word);
+
 /// Reads a flat TOML file: keys with a value or a list of values. Neither keys nor values are
 /// judged. Throws: ConfigError with file:line:column for a syntax error, a repeated key, a table, a
 /// nested

@@ -157,6 +157,9 @@ SweepOutcome run_sweep(const SweepConfig& config, const SweepOptions& options) {
     return outcome;
   }
   store.prepare(state.plan);
+  spdlog::debug("plan {}: {} configurations; {} cells in parts, {} in the output, {} units to do",
+                state.plan.hash, state.plan.configs.size(), state.parts.cells.size(),
+                reuses_output(state) ? state.output->cells.size() : 0, state.units.size());
   RunnerOutcome done = run_units(state.plan, state.units, store, options.runner);
   state.parts.cells.merge(done.cells);
   state.failures.insert(state.failures.end(), done.failures.begin(), done.failures.end());
