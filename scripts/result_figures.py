@@ -8,6 +8,7 @@ import textwrap
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LogNorm
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from result_families import describe, families, reference_note
 
@@ -118,7 +119,10 @@ def set_error_scale(axis_name, axes, error):
     error = error[np.isfinite(error) & (error > 0)]
     if len(error) and error.max() > 8 * error.min():
         getattr(axes, f"set_{axis_name}scale")("log")
-        getattr(axes, f"{axis_name}axis").set_major_formatter(lambda value, _: f"{value:g}")
+        axis = getattr(axes, f"{axis_name}axis")
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_minor_formatter(NullFormatter())
 
 
 def set_key_ticks(axes, kept):
@@ -224,8 +228,9 @@ def needles_against_error(ds):
         axes.grid(alpha=0.25)
     n = int(ds["needle_key_recall"].notnull().sum(OVER_CELLS).max())
     pairs = int(ds["needle_key_recall_n_valid"].max())
+    noun = "pairs" if pairs > 1 else "pair"
     notes = [
-        f"means over heads and layers (n = {n} per point, each over {pairs} (chunk, needle) pairs): "
+        f"means over heads and layers (n = {n} per point, each over {pairs} (chunk, needle) {noun}): "
         f"{what_is_averaged(ds)}",
         "numbers beside points are budgets" if any(len(f.configs) > 1 for f in chosen) else "",
         reference_note(ds),
