@@ -26,7 +26,8 @@ class Refused(Exception):
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("results", type=Path, help="file written by quoka-sweep")
-    parser.add_argument("--out", type=Path, help="folder of the figures (default: the file's name without .h5)")
+    parser.add_argument("--out", type=Path,
+                        help="folder of the figures (default: the file's name without .h5)")
     parser.add_argument("--vector", action="store_true", help="also write SVG and PDF")
     parser.add_argument("--config", metavar="ID", help="configuration of the layer by head map\n"
                         "(first characters of its label in the file suffice; default: the file's first)")
