@@ -109,6 +109,25 @@ TEST_CASE("scaling keys by powers of two changes dot but not cosine selection",
   CHECK((kept_sets(layer, "score=dot") != kept_sets(scaled, "score=dot")));
 }
 
+TEST_CASE("very short and very long vectors keep their direction", "[property][invariance]") {
+  // Squares of 2^-70 and of 2^66 leave the range of float32, the vectors do not.
+  const TinyLayer layer = tiny_layer({}, 139);
+  TinyLayer scaled = layer;
+  const int exponent = GENERATE(-70, 66);
+  CAPTURE(exponent);
+  const auto factor = static_cast<float>(std::ldexp(1.0, exponent));
+  for (Matrix& k : scaled.k) {
+    k *= factor;
+  }
+  for (Matrix& q : scaled.q) {
+    q /= factor;
+  }
+  for (const std::string& config : cosine_configs) {
+    CAPTURE(config);
+    CHECK((kept_sets(layer, config) == kept_sets(scaled, config)));
+  }
+}
+
 TEST_CASE("scaling all queries of a head changes neither rows nor cosine selection",
           "[property][invariance]") {
   const TinyLayer layer = tiny_layer({}, 134);

@@ -80,6 +80,13 @@ TEST_CASE("P02 sink logits of every size", "[replay][rules]") {
   check_equal(layer, mixed_configs());
 }
 
+TEST_CASE("P02 a sink so large that probabilities leave the range of the metrics",
+          "[replay][rules]") {
+  TinyLayer layer = small_layer(42);
+  layer.rules.sinks.assign(4, 82.0F);  // p around e^-82 = 2e-36: a float32, but below 1e-30
+  check_equal(layer, mixed_configs());
+}
+
 TEST_CASE("ALiBi before and after the scale", "[replay][rules]") {
   const Alibi alibi = GENERATE(Alibi::plain, Alibi::scaled);
   TinyLayer layer = small_layer(38, 5);
@@ -105,6 +112,21 @@ TEST_CASE("all rules at once", "[replay][rules]") {
   layer.rules.alibi = Alibi::plain;
   layer.rules.alibi_slopes = {0.1F, 0.2F, 0.0F, 0.05F};
   layer.rules.sinks = {0.0F, -1.0F, 2.0F, 1.0F};
+  check_equal(layer, mixed_configs());
+}
+
+TEST_CASE("keys far below the sinks are still compared with each other", "[replay][rules]") {
+  // The first keys lie 45 above all others: e^-45 = 3e-20 is lost beside 1 even in float64, so the
+  // mass without sinks must not be a difference of sums.
+  TinyLayer layer = tiny_layer({.n_q_heads = 2, .n_kv_heads = 1, .n_tokens = 50}, 43);
+  for (Matrix& q : layer.q) {
+    q.col(0).setConstant(4.0F);
+  }
+  layer.rules.scale = 1;
+  layer.k[0].col(0).setZero();
+  for (const Index sink : {0, 1, 3}) {
+    layer.k[0](sink, 0) = 45.0F / 4.0F;
+  }
   check_equal(layer, mixed_configs());
 }
 
