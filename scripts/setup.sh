@@ -74,8 +74,8 @@ make_venv() {
     exit 1
   fi
   echo "installing Python packages into .venv"
-  "$python" -m venv --clear .venv
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$requirements"
+  .venv/bin/python -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear .venv
+  .venv/bin/python -m pip install -qq --disable-pip-version-check -r "$requirements"
   {
     stamp_of scripts/requirements.txt
     stamp_of "$requirements"
