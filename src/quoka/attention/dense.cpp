@@ -22,7 +22,9 @@ void softmax_rows(const AttentionRules& rules, const LogitRule& rule, Index head
     row.tail(chunk.keys.end - visible.end).setZero();
     auto segment = row.segment(visible.begin - chunk.keys.begin, visible.size());
     to_logits(rule, query_pos, visible.begin, segment);
-    chunk.sink_probs[head * n_rows + i] = to_probs(rule, segment);
+    const SoftmaxTail tail = softmax_row(rule, segment);
+    chunk.sink_probs[head * n_rows + i] = tail.sink_prob;
+    chunk.lse[head * n_rows + i] = tail.lse;
   }
 }
 
@@ -36,6 +38,7 @@ DenseChunk dense_chunk(const GroupView& group, const AttentionRules& rules, Inde
                    .keys = keys,
                    .probs = Matrix(group.group_size() * n_rows, keys.size()),
                    .sink_probs = Vector(group.group_size() * n_rows),
+                   .lse = Vector(group.group_size() * n_rows),
                    .out = Matrix(group.group_size() * n_rows, group.v.cols())};
   const ConstMatrixView k = row_view(group.k, keys);
   for (Index head = 0; head < group.group_size(); ++head) {

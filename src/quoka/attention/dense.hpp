@@ -15,6 +15,7 @@ struct DenseChunk {
   IndexRange keys;    ///< absolute positions of the columns of probs
   Matrix probs;       ///< [group_size * n_rows, keys.size()], 0 where a key is not visible
   Vector sink_probs;  ///< [group_size * n_rows] probability of the sink logit, 0 without
+  Vector lse;         ///< [group_size * n_rows] log of the sum of exp(logit), sink included
   Matrix out;         ///< [group_size * n_rows, v_head_dim]
 };
 

@@ -61,7 +61,7 @@ void to_logits(const LogitRule& rule, Index query_pos, Index first_key_pos,
   }
 }
 
-float to_probs(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row) {
+SoftmaxTail softmax_row(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row) {
   const float largest =
       std::max(row.maxCoeff<Eigen::PropagateNaN>(), static_cast<float>(rule.sink));
   require<FormatError>(
@@ -73,7 +73,12 @@ float to_probs(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row) {
   const double sink = rule.has_sink() ? std::exp(rule.sink - static_cast<double>(largest)) : 0.0;
   const double sum = row.cast<double>().sum() + sink;
   row *= static_cast<float>(1.0 / sum);
-  return static_cast<float>(sink / sum);
+  return {static_cast<float>(sink / sum),
+          static_cast<float>(static_cast<double>(largest) + std::log(sum))};
+}
+
+float to_probs(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row) {
+  return softmax_row(rule, row).sink_prob;
 }
 
 }  // namespace quoka

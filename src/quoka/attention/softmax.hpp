@@ -24,6 +24,15 @@ LogitRule logit_rule(const AttentionRules& rules, Index q_head);
 void to_logits(const LogitRule& rule, Index query_pos, Index first_key_pos,
                Eigen::Ref<Eigen::RowVectorXf> row);
 
+/// What a softmax leaves besides the probabilities.
+struct SoftmaxTail {
+  float sink_prob = 0;  ///< probability of the sink logit, 0 without
+  float lse = 0;        ///< natural log of the sum of exp(logit), sink included
+};
+
+/// Turns a row of logits into probabilities in place. Throws: as to_probs.
+SoftmaxTail softmax_row(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row);
+
 /// Turns a row of logits into probabilities in place and returns the sink's probability (0
 /// without).
 ///

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,6 +74,7 @@ struct CaptureLayer {
   AttentionShape shape;
   AttentionRules rules;  ///< softcap is 0 unless this capture's forward applied it
   StorageType storage = StorageType::float16;  ///< of q; k and v have the same number format
+  std::optional<StorageType> out_storage;      ///< of out; empty: as q
   double logit_softcap = 0;                    ///< as the model's configuration has it
   bool softcap_applied = false;                ///< whether this capture's forward used it
   std::string position_kind = "rope";          ///< "rope", "rope_partial", "nope", "alibi" or "mla"

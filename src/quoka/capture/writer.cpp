@@ -141,6 +141,7 @@ std::vector<std::uint16_t> narrowed(const Matrix& values, StorageType storage) {
 struct CaptureWriter::OpenTensor {
   std::string name;
   Hdf5Dataset dataset;
+  StorageType storage = StorageType::float32;
   Index n_written = 0;  ///< elements
 };
 
@@ -204,17 +205,19 @@ void CaptureWriter::create_tensors(const Hdf5Group& group) {
                                       n_columns(layer_->shape, tensor)};
     options.chunk = {1, std::min(shape[1], chunk_rows), shape[2]};
     const std::string name(name_of(tensor));
-    Hdf5Dataset dataset =
-        group.create_dataset(name, element_type_of(layer_->storage), shape, options);
-    if (layer_->storage == StorageType::tagged_bfloat16) {
+    const StorageType storage =
+        tensor == Tensor::out ? layer_->out_storage.value_or(layer_->storage) : layer_->storage;
+    Hdf5Dataset dataset = group.create_dataset(name, element_type_of(storage), shape, options);
+    if (storage == StorageType::tagged_bfloat16) {
       dataset.write_text_attribute("encoding", "bfloat16");
     }
-    tensors_.push_back({name, std::move(dataset)});
+    tensors_.push_back({name, std::move(dataset), storage});
   }
   if (layer_->has_lse) {
     const std::vector<Index> shape = {layer_->shape.n_q_heads, layer_->shape.n_tokens};
     options.chunk = {1, std::min(shape[1], chunk_rows)};
-    tensors_.push_back({"lse", group.create_dataset("lse", ElementType::float32, shape, options)});
+    tensors_.push_back({"lse", group.create_dataset("lse", ElementType::float32, shape, options),
+                        StorageType::float32});
   }
 }
 
@@ -233,11 +236,11 @@ void CaptureWriter::write_rows(Tensor tensor, Index head, IndexRange rows, const
                       open.dataset.where(), values.rows(), values.cols(), rows.begin, rows.end,
                       n_columns);
   const DatasetBlock block{{head, rows.begin, 0}, {1, rows.size(), n_columns}};
-  if (layer_->storage == StorageType::float32) {
+  if (open.storage == StorageType::float32) {
     const std::span<const float> floats(values.data(), static_cast<std::size_t>(values.size()));
     open.dataset.write_raw(block, std::as_bytes(floats));
   } else {
-    const std::vector<std::uint16_t> bits = narrowed(values, layer_->storage);
+    const std::vector<std::uint16_t> bits = narrowed(values, open.storage);
     open.dataset.write_raw(block, std::as_bytes(std::span(bits)));
   }
   open.n_written += values.size();

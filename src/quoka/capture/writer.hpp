@@ -23,12 +23,12 @@ class CaptureWriter {
   CaptureWriter(const CaptureWriter&) = delete;
   CaptureWriter& operator=(const CaptureWriter&) = delete;
 
-  /// Begins the next layer; its tensors follow with write_rows. All layers need the same storage
-  /// type. Throws: ShapeError if a tensor of the layer before is incomplete.
+  /// Begins the next layer; its tensors follow with write_rows. q, k and v of all layers need the
+  /// same storage type. Throws: ShapeError if a tensor of the layer before is incomplete.
   void add_layer(const CaptureLayer& layer);
 
-  /// Rounds rows of one head of the layer begun last to its storage type and writes them. Blocks of
-  /// 1024 rows from a multiple of 1024 are fastest.
+  /// Rounds rows of one head of the layer begun last to the tensor's storage type and writes them.
+  /// Blocks of 1024 rows from a multiple of 1024 are fastest.
   ///
   /// Shapes:  values [rows.size(), k_head_dim or v_head_dim].
   /// Throws: ShapeError; ConfigError if a finite value becomes infinite in the storage type;

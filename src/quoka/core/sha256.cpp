@@ -12,38 +12,40 @@
 namespace quoka {
 namespace {
 
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
-  }
-
-  void update(const char* bytes, std::size_t size) {
-    check(EVP_DigestUpdate(context_.get(), bytes, size) == 1);
-  }
-
-  std::string hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned int size = 0;
-    check(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1);
-    std::string text;
-    for (unsigned int i = 0; i < size; ++i) {
-      text += fmt::format("{:02x}", digest[i]);
-    }
-    return text;
-  }
-
- private:
-  static void check(bool ok) { require<Error>(ok, "libcrypto could not compute a SHA-256"); }
-
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
+void check(bool ok) { require<Error>(ok, "libcrypto could not compute a SHA-256"); }
 
 }  // namespace
 
+struct Sha256::Context {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest{EVP_MD_CTX_new(),
+                                                                 &EVP_MD_CTX_free};
+};
+
+Sha256::Sha256() : context_(std::make_unique<Context>()) {
+  check(context_->digest != nullptr &&
+        EVP_DigestInit_ex(context_->digest.get(), EVP_sha256(), nullptr) == 1);
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::update(std::string_view bytes) {
+  check(EVP_DigestUpdate(context_->digest.get(), bytes.data(), bytes.size()) == 1);
+}
+
+std::string Sha256::hex() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  check(EVP_DigestFinal_ex(context_->digest.get(), digest.data(), &size) == 1);
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) {
+    text += fmt::format("{:02x}", digest[i]);
+  }
+  return text;
+}
+
 std::string sha256_hex(std::string_view bytes) {
   Sha256 hash;
-  hash.update(bytes.data(), bytes.size());
+  hash.update(bytes);
   return hash.hex();
 }
 
@@ -55,7 +57,7 @@ std::string sha256_of_file(const std::filesystem::path& path) {
   Sha256 hash;
   while (file) {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
-    hash.update(block.data(), static_cast<std::size_t>(file.gcount()));
+    hash.update({block.data(), static_cast<std::size_t>(file.gcount())});
   }
   require<IoError>(file.eof(), "reading {} failed before its end", path.string());
   return hash.hex();

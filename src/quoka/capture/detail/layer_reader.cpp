@@ -190,7 +190,7 @@ void check_tensors(OpenLayer& open) {
   if (open.layer.has_out) {
     check_shape(open.datasets.at("out"), {shape.n_q_heads, shape.n_tokens, shape.v_head_dim},
                 "[n_q_heads, n_tokens, v_head_dim]");
-    static_cast<void>(storage_of(open.datasets.at("out")));
+    open.layer.out_storage = storage_of(open.datasets.at("out"));
   }
   if (open.layer.has_lse) {
     const Hdf5Dataset& lse = open.datasets.at("lse");
