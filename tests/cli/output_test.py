@@ -73,6 +73,12 @@ class Output(SweepTest):
         self.refused(USAGE, self.grid(), "out.h5", "--overwrite")
         self.assertEqual((self.folder / "out.h5").read_text(), "my thesis")
 
+    def test_a_capture_is_never_replaced(self):
+        capture = self.folder / "mine.h5"
+        capture.write_bytes(self.capture.read_bytes())
+        self.refused(USAGE, [*self.grid("mine.h5", capture), "--overwrite"], "mine.h5", "capture of this sweep")
+        self.assertEqual(capture.read_bytes(), self.capture.read_bytes())
+
     def test_overwrite_replaces_the_output(self):
         self.run_ok(*self.grid(), "--sink_size", 3)
         self.run_ok(*self.grid(), "--overwrite")

@@ -56,6 +56,18 @@ void check_stems(const std::vector<std::string>& paths) {
   }
 }
 
+/// The content is what names a cell, so it must be in the sweep once.
+void check_contents(const std::vector<PlanCapture>& captures) {
+  for (std::size_t i = 0; i < captures.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      require<ConfigError>(captures[i].sha256 != captures[j].sha256,
+                           "captures {} and {} have the same content (their results would be the "
+                           "same); leave one out",
+                           captures[j].path, captures[i].path);
+    }
+  }
+}
+
 /// Everything a cell's value depends on besides capture, layer and configuration.
 std::string constants_text(const SweepConstants& constants) {
   return fmt::format("metric_version={} sink_size={} min_history={} by_chunk={} selections={}",
@@ -118,6 +130,7 @@ SweepPlan make_plan(const SweepConfig& config) {
   for (const std::string& path : config.captures) {
     plan.captures.push_back(plan_capture(path, config.layers));
   }
+  check_contents(plan.captures);
   plan.hash = plan_hash(plan);
   return plan;
 }

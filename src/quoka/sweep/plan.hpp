@@ -57,7 +57,7 @@ struct Unit {
 /// Opens and checks every capture, and makes the grid. Reads each capture once for its hash.
 ///
 /// Throws: FormatError for a bad capture; ConfigError for a bad grid, a layer that a capture lacks
-///         (naming those it has), or two captures with the same stem.
+///         (naming those it has), or two captures with the same stem or the same content.
 SweepPlan make_plan(const SweepConfig& config);
 
 /// Identity of a cell: hash of capture content, layer, configuration, metric version and constants.

@@ -46,6 +46,7 @@ void Progress::update(double done) {
 void Progress::finish_unit(const std::string& what) {
   ++unit_;
   finished_flops_ += unit_flops_;
+  clear_line();
   if (style_ == ProgressStyle::log) {
     spdlog::info("unit {}/{}: {}: {}, {:.1f} s; about {} left", unit_, n_units_, name_, what,
                  seconds_since(unit_begin_), time_left(finished_flops_ / total_flops_));
@@ -64,7 +65,7 @@ void Progress::draw(double done) {
   }
   drawn_ = Clock::now();
   const double share = (finished_flops_ + done * unit_flops_) / total_flops_;
-  fmt::print(stderr, "\r\033[K{:3.0f} %  unit {}/{}  {} left  {}", 100 * std::min(share, 1.0),
+  fmt::print(stderr, "\r\033[K{:3.0f} %  unit {}/{}  {} left  {:.40}", 100 * std::min(share, 1.0),
              unit_ + 1, n_units_, time_left(share), name_);
   std::fflush(stderr);
 }

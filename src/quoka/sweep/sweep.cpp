@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_set>
 
 #include "quoka/core/atomic_file.hpp"
@@ -88,9 +89,20 @@ void find_work(const SweepOptions& options, State& state) {
   state.units = missing_units(state.plan, skip);
 }
 
+void check_out_is_no_capture(const SweepConfig& config) {
+  for (const std::string& capture : config.captures) {
+    std::error_code missing;
+    require<ConfigError>(!std::filesystem::equivalent(capture, config.out, missing),
+                         "out {} is a capture of this sweep (it would be replaced); choose another "
+                         "out",
+                         config.out);
+  }
+}
+
 State inspect(const SweepConfig& config, const SweepOptions& options) {
   State state;
   state.plan = make_plan(config);
+  check_out_is_no_capture(config);
   if (!options.overwrite) {
     state.output = read_output(config.out, state.plan);
   }

@@ -63,6 +63,15 @@ TEST_CASE("faults of captures and layers stop the plan", "[sweep][plan]") {
       ConfigError);
 }
 
+TEST_CASE("two captures with the same content are refused", "[sweep][plan]") {
+  const Fixture fixture;
+  const auto copy = fixture.folder / "copy.h5";
+  std::filesystem::copy(fixture.capture, copy);
+  const Setting both = setting("capture", {fixture.capture.string(), copy.string()});
+  CHECK_THROWS_AS(fixture.plan({both}), ConfigError);
+  CHECK_THROWS_WITH(fixture.plan({both}), test::contains("same content"));
+}
+
 TEST_CASE("a unit holds the missing cells of one layer", "[sweep][plan]") {
   const Fixture fixture;
   const SweepPlan plan = fixture.plan();
