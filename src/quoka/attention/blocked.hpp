@@ -1,0 +1,60 @@
+#pragma once
+
+#include "quoka/attention/group_view.hpp"
+#include "quoka/attention/softmax.hpp"
+#include "quoka/core/attention_rules.hpp"
+
+namespace quoka {
+
+/// Attention of a block of rows without its probabilities. Row head * rows.size() + i belongs to
+/// query head `head` of the group and token rows.begin + i.
+struct AttentionOutput {
+  Matrix out;  ///< [group_size * n_rows, v_head_dim]
+  Vector lse;  ///< [group_size * n_rows] log of the sum of exp(logit), sink logit included
+};
+
+/// Attention in one pass over blocks of keys with a running maximum and sum per row (online
+/// softmax): no rows x keys matrix. The rows of all heads of the group are stacked, so each block
+/// of keys is read once for all of them.
+///
+/// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (arXiv 1805.02867).
+class BlockedAttention {
+ public:
+  /// Shapes: rows within [0, n_tokens).
+  BlockedAttention(const GroupView& group, const AttentionRules& rules, IndexRange rows);
+
+  /// Attends to the group's keys at these absolute positions, as far as each row may see them.
+  void add_range(IndexRange keys);
+
+  /// Attends to keys from anywhere, all visible to every row; for layers without ALiBi, whose bias
+  /// needs the positions. Shapes: k [n, k_head_dim], v [n, v_head_dim].
+  void add_gathered(const ConstMatrixView& k, const ConstMatrixView& v);
+
+  /// Normalises. The object is used up. Throws: FormatError if a logit was not finite.
+  AttentionOutput finish();
+
+ private:
+  void add_block(const ConstMatrixView& k, const ConstMatrixView& v, IndexRange keys,
+                 bool is_gathered);
+  void update_row(Index row, IndexRange visible, Index first_key, Index width);
+
+  GroupView group_;
+  AttentionRules rules_;
+  IndexRange rows_;
+  std::vector<LogitRule> head_rules_;
+  Matrix queries_;  ///< [group_size * n_rows, k_head_dim]
+  Matrix logits_;   ///< [group_size * n_rows, block], then weights
+  Vector maximum_;  ///< [group_size * n_rows] largest logit so far
+  VectorD sum_;     ///< [group_size * n_rows] of exp(logit - maximum)
+  Matrix out_;      ///< [group_size * n_rows, v_head_dim] sum of exp(logit - maximum) * v
+};
+
+/// Dense attention of the rows over everything they may see.
+/// Cost: 2 * group_size * rows * keys * (k_head_dim + v_head_dim) operations; memory independent of
+/// the
+///       number of keys.
+/// Throws: FormatError if a logit is not finite.
+AttentionOutput blocked_attention(const GroupView& group, const AttentionRules& rules,
+                                  IndexRange rows);
+
+}  // namespace quoka
