@@ -14,9 +14,9 @@ struct OutputError {
   float max_abs = 0;  ///< largest |sparse - dense| over channels; lower is better
 };
 
-/// Compares two rows of v_head_dim channels, sums in float64.
-OutputError output_error(Eigen::Ref<const Eigen::RowVectorXf> sparse,
-                         Eigen::Ref<const Eigen::RowVectorXf> dense);
+/// Compares two rows of channels, sums in float64.
+/// Shapes: sparse and dense [n_channels].
+OutputError output_error(const float* sparse, const float* dense, Index n_channels);
 
 /// part / whole as float32, or NaN if whole is below smallest_denominator.
 float ratio_or_nan(double part, double whole);

@@ -102,7 +102,7 @@ Index measure_rows(const Walk& walk, const PrefixSums& sums, Index n_keys, Index
       }
       out *= static_cast<float>(1.0 / (mass + sink));
     }
-    const OutputError error = output_error(out, dense.out.row(row));
+    const OutputError error = output_error(out.data(), &dense.out(row, 0), out.size());
     const double kept_share = (mass + sink) / (base.visible_mass[row] + sink);
     set(RowMetric::mass_recall, token, ratio_or_nan(mass, base.visible_mass[row]));
     set(RowMetric::mass_recall_history, token,
@@ -188,7 +188,9 @@ SetMetrics measure_set(const Walk& walk, const OracleRanks& oracle, Index n_keys
   const auto ratio = [](auto part, auto whole) {
     return static_cast<double>(part) / static_cast<double>(whole);
   };
-  return {.oracle_ratio = ratio(pooled, oracle.mass(n_keys)),
+  return {.oracle_ratio = oracle.mass(n_keys) < smallest_denominator
+                              ? std::numeric_limits<double>::quiet_NaN()
+                              : pooled / oracle.mass(n_keys),
           .topk_overlap = ratio(n_shared, n_keys),
           .density_history = ratio(kept_history_pairs, history_pairs),
           .density = ratio(attended, history_pairs + own_pairs),

@@ -66,21 +66,31 @@ PrefixSums PrefixAttention::at(Index n) {
 
 void PrefixAttention::add(PrefixSums& sums, Index begin, Index count) const {
   sums.numerator.noalias() += probs_.middleCols(begin, count) * values_.middleRows(begin, count);
+  // Sinks are added last: next to them the rest of a row's mass may be below the last digit.
   for (Index row = 0; row < probs_.rows(); ++row) {
-    const auto segment = probs_.row(row).segment(begin, count).cast<double>();
-    const double mass = segment.sum();
-    const double history =
-        in_history_.size() == 0 ? mass : segment.dot(in_history_.segment(begin, count).transpose());
     double sinks = 0;
+    double no_sink = 0;
+    Index from = begin;
     for (const Index place : sink_places_) {
       if (place >= begin && place < begin + count) {
+        no_sink += history_sum(row, from, place);
         sinks += static_cast<double>(probs_(row, place));
+        from = place + 1;
       }
     }
-    sums.mass[row] += mass;
-    sums.history[row] += history;
-    sums.history_no_sink[row] += history - sinks;
+    no_sink += history_sum(row, from, begin + count);
+    sums.history_no_sink[row] += no_sink;
+    sums.history[row] += no_sink + sinks;
+    sums.mass[row] += in_history_.size() == 0
+                          ? no_sink + sinks
+                          : probs_.row(row).segment(begin, count).cast<double>().sum();
   }
+}
+
+double PrefixAttention::history_sum(Index row, Index begin, Index end) const {
+  const auto segment = probs_.row(row).segment(begin, end - begin).cast<double>();
+  return in_history_.size() == 0 ? segment.sum()
+                                 : segment.dot(in_history_.segment(begin, end - begin).transpose());
 }
 
 }  // namespace quoka

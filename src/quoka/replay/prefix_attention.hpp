@@ -31,6 +31,8 @@ class PrefixAttention {
 
  private:
   void add(PrefixSums& sums, Index begin, Index count) const;
+  /// Sum of p over the history keys at places [begin, end).
+  [[nodiscard]] double history_sum(Index row, Index begin, Index end) const;
 
   Matrix probs_;        ///< [rows of probs, length] dense probabilities in the order's columns
   Matrix values_;       ///< [length, v_head_dim]

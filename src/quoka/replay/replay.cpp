@@ -93,10 +93,6 @@ float floor_of(const DenseStore& store, Index head) {
   return mean.mean();
 }
 
-Index zero_rows(const ConstMatrixView& block) {
-  return (block.array().abs().rowwise().maxCoeff() == 0).count();
-}
-
 /// Writes the columns of the group's heads into the results of one configuration.
 void store_cell(const GroupReplay& replay, std::size_t config, const DenseStore& dense,
                 CellResult& result) {
@@ -109,8 +105,8 @@ void store_cell(const GroupReplay& replay, std::size_t config, const DenseStore&
     const Index q_head = replay.group.q_head(head);
     result.values.row(q_head) = cell.cell_values(head);
     set(q_head, CellCount::n_zero_queries,
-        static_cast<double>(zero_rows(replay.group.q[static_cast<std::size_t>(head)])));
-    set(q_head, CellCount::n_zero_keys, static_cast<double>(zero_rows(replay.group.k)));
+        static_cast<double>(replay.n_zero_queries[static_cast<std::size_t>(head)]));
+    set(q_head, CellCount::n_zero_keys, static_cast<double>(replay.n_zero_keys));
     set(q_head, CellCount::sink_mass, dense.sink_mass.col(head).sum() / n_tokens);
     result.values(q_head, cell_column(CellCount::floor_out_rel_l2)) = floor_of(dense, head);
     for (std::size_t chunk = 0; chunk < result.chunk_values.size(); ++chunk) {
@@ -173,7 +169,7 @@ std::vector<CellResult> replay_layer(const LayerInput& layer,
     const HeadGroup tensors = layer.load_group(kv_head);
     const GroupView group = group_view(tensors, kv_head);
     check_group(layer, group);
-    const Matrix unit_keys = unit_rows(group.k).rows;
+    const UnitRows unit_keys = unit_rows(group.k);
     std::vector<CellStore> cells;
     std::vector<std::vector<KeptKeys>> kept(configs.size());
     for (std::size_t c = 0; c < configs.size(); ++c) {
@@ -182,7 +178,11 @@ std::vector<CellResult> replay_layer(const LayerInput& layer,
       cells.emplace_back(configs[c], layer.rules, chunks, group.group_size(), settings.min_history);
       kept[c].resize(chunks.size());
     }
-    const GroupReplay replay{layer, settings, configs, group, unit_keys, cells, kept};
+    GroupReplay replay{layer, settings, configs, group, unit_keys.rows, unit_keys.n_zero,
+                       {},    cells,    kept};
+    for (const ConstMatrixView& q : group.q) {
+      replay.n_zero_queries.push_back(unit_rows(q).n_zero);
+    }
     const std::vector<DenseStore> dense_stores = replay_group(replay, plan, counter);
     for (std::size_t p = 0; p < plan.size(); ++p) {
       const std::vector<Index>& members = plan[p].config_indices;

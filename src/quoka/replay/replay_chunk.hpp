@@ -26,6 +26,8 @@ struct GroupReplay {
   std::span<const SelectorConfig> configs;
   const GroupView& group;
   const Matrix& unit_keys;                   ///< [n_keys, k_head_dim]
+  Index n_zero_keys;                         ///< zero rows of k
+  std::vector<Index> n_zero_queries;         ///< per query head of the group
   std::vector<CellStore>& cells;             ///< per configuration
   std::vector<std::vector<KeptKeys>>& kept;  ///< per configuration, per chunk; only if selections
 };
