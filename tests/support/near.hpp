@@ -1,15 +1,16 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <string>
-
-#include <fmt/format.h>
 
 #include "quoka/core/matrix.hpp"
 
 namespace quoka::test {
 
-/// Result of a comparison; empty message = equal enough. Use: INFO(report.message); CHECK(report.ok()).
+/// Result of a comparison; empty message = equal enough. Use: INFO(report.message);
+/// CHECK(report.ok()).
 struct NearReport {
   std::string message;
   [[nodiscard]] bool ok() const { return message.empty(); }
@@ -35,8 +36,8 @@ NearReport near(const Actual& actual, const Expected& expected, double relative,
       const double excess = std::abs(a - e) - absolute - relative * std::abs(e);
       if (!(excess <= 0) && (message.empty() || excess > worst)) {
         worst = excess;
-        message = fmt::format("worst element ({}, {}): actual {}, expected {}, allowed {}", i, j, a, e,
-                              absolute + relative * std::abs(e));
+        message = fmt::format("worst element ({}, {}): actual {}, expected {}, allowed {}", i, j, a,
+                              e, absolute + relative * std::abs(e));
       }
     }
   }
