@@ -1,3 +1,29 @@
-set(room_sources detail/layer_reader.cpp detail/root_reader.cpp reader.cpp schema.cpp synthetic.cpp
-                 writer.cpp)
-set(room_headers reader.hpp schema.hpp synthetic.hpp writer.hpp)
+set(room_sources
+    cut.cpp
+    detail/diagnose.cpp
+    detail/json.cpp
+    detail/layer_reader.cpp
+    detail/precision.cpp
+    detail/root_reader.cpp
+    detail/rotary.cpp
+    detail/trial.cpp
+    import.cpp
+    inspect.cpp
+    reader.cpp
+    safetensors.cpp
+    schema.cpp
+    synthetic.cpp
+    verified_state.cpp
+    verify.cpp
+    writer.cpp)
+set(room_headers
+    cut.hpp
+    import.hpp
+    inspect.hpp
+    reader.hpp
+    safetensors.hpp
+    schema.hpp
+    synthetic.hpp
+    verified_state.hpp
+    verify.hpp
+    writer.hpp)

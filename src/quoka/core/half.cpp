@@ -1,6 +1,7 @@
 #include "quoka/core/half.hpp"
 
 #include <Eigen/Core>
+#include <cmath>
 
 #include "quoka/core/error.hpp"
 
@@ -41,6 +42,15 @@ void narrow_float16(std::span<const float> values, std::span<std::uint16_t> bits
 
 void narrow_bfloat16(std::span<const float> values, std::span<std::uint16_t> bits) {
   narrow<Eigen::bfloat16>(values, bits);
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    if (std::isnan(values[i])) {  // Eigen makes every NaN the same one
+      const auto pattern = Eigen::numext::bit_cast<std::uint32_t>(values[i]);
+      const auto kept = static_cast<std::uint16_t>(pattern >> 16);
+      constexpr std::uint16_t mantissa = 0x7f;
+      constexpr std::uint16_t quiet = 0x40;
+      bits[i] = (kept & mantissa) != 0 ? kept : static_cast<std::uint16_t>(kept | quiet);
+    }
+  }
 }
 
 }  // namespace quoka
