@@ -1,0 +1,140 @@
+// quoka-capture: looks into captures, verifies, imports and cuts them.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "common/exit_codes.hpp"
+#include "quoka/capture/import.hpp"
+#include "quoka/capture/inspect.hpp"
+#include "quoka/capture/verified_state.hpp"
+#include "quoka/core/error.hpp"
+#include "quoka/core/sha256.hpp"
+#include "quoka_capture/options.hpp"
+#include "quoka_capture/probe.hpp"
+
+namespace {
+
+using namespace quoka;
+using namespace quoka::apps;
+
+void print_out(const std::string& text) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  require<IoError>(written, "standard output cannot be written");
+}
+
+ExitCode inspect(const CaptureArguments& arguments) {
+  const CaptureReader reader(arguments.input, arguments.limits);
+  print_out(arguments.json ? inspect_json(reader) : inspect_text(reader));
+  return exit_done;
+}
+
+/// One line per layer: the head that is nearest to its tolerance, or farthest beyond.
+std::string layer_line(const LayerCheck& layer) {
+  std::string text = fmt::format("layer {:3}  {}", layer.layer_idx, name_of(layer.verdict));
+  const HeadCheck* worst = nullptr;
+  for (const HeadCheck& head : layer.heads) {
+    const auto badness = [](const HeadCheck& h) { return std::fmax(h.out_error, h.lse_error); };
+    if (worst == nullptr || badness(head) > badness(*worst)) {
+      worst = &head;
+    }
+  }
+  if (worst != nullptr) {
+    text += fmt::format("  worst head {}:", worst->head);
+    if (!std::isnan(worst->out_error)) {
+      text +=
+          fmt::format(" out error {:.2e} (up to {:.2e})", worst->out_error, worst->out_tolerance);
+    }
+    if (!std::isnan(worst->lse_error)) {
+      text +=
+          fmt::format(" lse error {:.2e} (up to {:.2e})", worst->lse_error, worst->lse_tolerance);
+    }
+    text += fmt::format(", worst token {} ({:.2e})", worst->worst_token, worst->worst_error);
+  }
+  if (layer.verdict == Verdict::no_reference) {
+    text += "  neither out nor lse is stored, so there is nothing to compare with";
+  }
+  return text + (layer.cause.empty() ? "" : "\n           " + layer.cause) + "\n";
+}
+
+ExitCode verify(const CaptureArguments& arguments) {
+  const CaptureReader reader(arguments.input, arguments.limits);
+  const std::string sha256 = sha256_of_file(arguments.input);
+  const VerifyReport report = verify_capture(reader, arguments.n_threads);
+  if (arguments.json) {
+    print_out(verify_report_json(arguments.input, sha256, report));
+  } else {
+    std::string text;
+    for (const LayerCheck& layer : report.layers) {
+      text += layer_line(layer);
+    }
+    print_out(fmt::format("{}{}: {}\n", text, arguments.input, name_of(report.verdict)));
+  }
+  if (arguments.record) {
+    write_verified_state(arguments.input, sha256, report);
+  }
+  switch (report.verdict) {
+    case Verdict::passed:
+      return exit_done;
+    case Verdict::failed:
+      return exit_failed;
+    case Verdict::no_reference:
+      return exit_bad_input;
+  }
+  return exit_internal;
+}
+
+void checksum(const CaptureArguments& arguments) {
+  const CaptureReader reader(arguments.input, arguments.limits);
+  std::string text = fmt::format("{}  {}\n", sha256_of_file(arguments.input), arguments.input);
+  for (const TensorChecksum& tensor : tensor_checksums(reader)) {
+    text += fmt::format("{}  {}\n", tensor.sha256, tensor.name);
+  }
+  print_out(text);
+}
+
+int run_program(int argc, const char* const* argv) {
+  const CaptureArguments arguments = parse_arguments(argc, argv);
+  const bool is_verify = arguments.verb == CaptureVerb::verify;
+  if ((is_verify || arguments.verb == CaptureVerb::inspect) && !arguments.trusted) {
+    const auto code =
+        probe_in_child(arguments, is_verify ? ProbeDepth::tensors : ProbeDepth::structure);
+    if (code) {
+      return *code;
+    }
+  }
+  switch (arguments.verb) {
+    case CaptureVerb::none:
+      break;
+    case CaptureVerb::inspect:
+      return inspect(arguments);
+    case CaptureVerb::verify:
+      return verify(arguments);
+    case CaptureVerb::import:
+      import_safetensors(arguments.input, arguments.output);
+      break;
+    case CaptureVerb::cut:
+      cut_capture(CaptureReader(arguments.input, arguments.limits), arguments.output,
+                  arguments.cut);
+      break;
+    case CaptureVerb::checksum:
+      checksum(arguments);
+      break;
+    case CaptureVerb::probe:
+      probe(arguments);
+      break;
+  }
+  return exit_done;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_program(argc, argv);
+  } catch (...) {
+    return quoka::apps::report_exception("quoka-capture");
+  }
+}
