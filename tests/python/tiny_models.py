@@ -45,7 +45,7 @@ MODELS = {
     "olmo2": ("olmo2", {}),
     "bloom": ("bloom", {**OLD, "n_layer": 3, "n_head": 8}),
     "mpt": ("mpt", {**OLD, "d_model": 64, "n_heads": 8, "n_layers": 3, "max_seq_len": 256}),
-    "mpt (12 heads, clipped)": ("mpt", {**OLD, "d_model": 96, "n_heads": 12, "n_layers": 3, "max_seq_len": 256,
+    "mpt (12 heads, clipped)": ("mpt", {**OLD, "hidden_size": 96, "n_heads": 12, "n_layers": 3, "max_seq_len": 256,
                                         "attn_config": {"clip_qkv": 1.5, "softmax_scale": 0.2}}),
     "falcon (multi query)": ("falcon", {**FALCON, "multi_query": True, "new_decoder_architecture": False}),
     "falcon (new architecture)": ("falcon", {**FALCON, "num_kv_heads": 2, "new_decoder_architecture": True}),
