@@ -12,6 +12,7 @@ express is refused. Needs the packages of scripts/requirements-capture.txt.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import signal
 import sys
@@ -193,4 +194,7 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    if code == IO_ERROR:
+        os._exit(code)  # after a failed write, HDF5 may crash while Python ends
+    sys.exit(code)

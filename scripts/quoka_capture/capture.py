@@ -20,7 +20,7 @@ from .preflight import Report, check
 from .prompts import Prompt
 from .recorder import NAME, Recorder, installed, run
 from .storage import TYPES
-from .writer import Header, Parts, Tensors, layer_bytes, sha256, to_storage
+from .writer import Header, Parts, Tensors, layer_bytes, left_over, sha256, to_storage
 
 
 @dataclass
@@ -59,6 +59,8 @@ def capture(model, prompt: Prompt, identity: Identity, options: Options,
     size = estimate(chosen, options, len(ids), storage)
     say(f"{len(chosen)} layers of {len(ids)} tokens in {storage}: {in_units(size)}")
     header = make_header(model, prompt, identity, options, storage)
+    for folder in left_over(options.out):
+        say(f"note: {folder} is of a capture that was killed (delete it) or still runs; each layer in it is complete")
     with Parts(options.out, header, options.overwrite) as parts:
         check_space(size, options.out)
         keep = keeper(parts, options.kv_heads, storage, len(chosen), say)

@@ -19,6 +19,12 @@ class Refused(CaptureError):
     exit_code = 3
 
 
+class WriteError(CaptureError):
+    """The file system did not take the data. HDF5 may crash when it is closed after that: end by os._exit."""
+
+    exit_code = 74
+
+
 class Interrupted(CaptureError):
     """A signal ended the capture; the same command starts it again."""
 

@@ -16,7 +16,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Source:
     """Where a model comes from, as options say it."""
 

@@ -27,6 +27,14 @@ class LazyMask:
         """MPT asks for bool."""
         return self
 
+    def __getitem__(self, parts):
+        """Some models cut the mask to the tokens that they keep; here that must be all of them."""
+        sizes = (self.arguments["batch_size"], 1, self.arguments["q_length"], self.arguments["kv_length"])
+        require(isinstance(parts, tuple) and len(parts) == 4 and all(
+            isinstance(part, slice) and part.indices(size) == (0, size, 1) for part, size in zip(parts, sizes)),
+            Refused, f"the model takes the part {parts} of its mask [1, 1, T, T] (all tokens must stay)")
+        return self
+
     def rows(self, begin: int, end: int) -> torch.Tensor:
         """[end - begin, S] bool, True = visible."""
         return as_visible(eager_mask(**{**self.arguments, "q_length": end - begin,

@@ -35,6 +35,8 @@ def check(model, ids: torch.Tensor) -> Report:
     try:
         with reference(model):
             expected = run(model, ids, logits=True)
+    except CaptureError:  # an interruption
+        raise
     except Exception as error:
         raise Refused(f"{type(model).__name__} does not run on {len(ids)} tokens: {error}") from error
     try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import shutil
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List, Optional
@@ -14,7 +16,7 @@ import h5py
 import numpy as np
 import torch
 
-from .errors import Refused, UsageError, require
+from .errors import Refused, UsageError, WriteError, require
 from .layers import Layer
 from .storage import item_size, rounded, write_tensor
 
@@ -142,6 +144,16 @@ def write_annotations(group: h5py.Group, annotations: List[Annotation]):
     set_text(group["kind"], "flag_meanings", MEANINGS)
 
 
+@contextmanager
+def writing(path: Path):
+    """A new HDF5 file; whatever the library says when the disk is full becomes one error."""
+    try:
+        with h5py.File(path, "w", libver=LIBVER) as file:
+            yield file
+    except (OSError, RuntimeError) as error:
+        raise WriteError(f"{path} cannot be written ({error})") from error
+
+
 class Parts:
     """A folder beside the output that holds the finished layers. It is gone after the `with` block."""
 
@@ -160,7 +172,7 @@ class Parts:
     def add(self, layer: Layer, tensors: Tensors):
         part = self.folder / f"layer_{layer.index:03d}.h5"
         unfinished = part.with_suffix(".tmp")
-        with h5py.File(unfinished, "w", libver=LIBVER) as file:
+        with writing(unfinished) as file:
             write_header(file, self.header)
             write_layer(file, layer, tensors)
         os.replace(unfinished, part)
@@ -169,7 +181,7 @@ class Parts:
     def assemble(self):
         """Writes the capture under its final name, which did not exist (or was not complete) before."""
         whole = self.folder / "whole.tmp"
-        with h5py.File(whole, "w", libver=LIBVER) as file:
+        with writing(whole) as file:
             write_header(file, self.header)
             layers = file.create_group("layers")
             for part in sorted(self.files):
@@ -180,6 +192,11 @@ class Parts:
         check_output(self.out, self.overwrite)
         os.replace(whole, self.out)
         sync(self.out.parent)
+
+
+def left_over(out: Path) -> List[Path]:
+    """Parts of captures of this name that were killed, or that run now."""
+    return sorted(out.parent.glob(f".{glob.escape(out.name)}.parts-*"))
 
 
 def check_output(out: Path, overwrite: bool):
