@@ -5,13 +5,14 @@
 #include <filesystem>
 #include <new>
 
+#include "common/printable.hpp"
 #include "quoka/core/error.hpp"
 
 namespace quoka::apps {
 
 ExitCode report_exception(std::string_view program) {
   const auto report = [program](ExitCode code, std::string_view message) {
-    fmt::print(stderr, "{}: {}\n", program, message);
+    fmt::print(stderr, "{}: {}\n", program, printable(message));
     return code;
   };
   try {

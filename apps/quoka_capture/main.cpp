@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "common/exit_codes.hpp"
+#include "common/printable.hpp"
 #include "quoka/capture/import.hpp"
 #include "quoka/capture/inspect.hpp"
 #include "quoka/capture/verified_state.hpp"
@@ -19,7 +20,8 @@ namespace {
 using namespace quoka;
 using namespace quoka::apps;
 
-void print_out(const std::string& text) {
+void print_out(const std::string& raw) {
+  const std::string text = printable(raw);  // it holds texts of the file
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   require<IoError>(written, "standard output cannot be written");
@@ -59,6 +61,16 @@ std::string layer_line(const LayerCheck& layer) {
   return text + (layer.cause.empty() ? "" : "\n           " + layer.cause) + "\n";
 }
 
+/// The verdict is printed already, so a folder without the right to write is no failure.
+void record(const std::string& capture, const std::string& sha256, const VerifyReport& report) {
+  try {
+    write_verified_state(capture, sha256, report);
+  } catch (const IoError& error) {
+    fmt::print(stderr, "quoka-capture: the verdict is not noted: {}; --no-record does without\n",
+               printable(error.what()));
+  }
+}
+
 ExitCode verify(const CaptureArguments& arguments) {
   const CaptureReader reader(arguments.input, arguments.limits);
   const std::string sha256 = sha256_of_file(arguments.input);
@@ -73,7 +85,7 @@ ExitCode verify(const CaptureArguments& arguments) {
     print_out(fmt::format("{}{}: {}\n", text, arguments.input, name_of(report.verdict)));
   }
   if (arguments.record) {
-    write_verified_state(arguments.input, sha256, report);
+    record(arguments.input, sha256, report);
   }
   switch (report.verdict) {
     case Verdict::passed:

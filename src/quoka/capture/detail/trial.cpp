@@ -49,8 +49,14 @@ RowResult attend_rescaled(const AttentionRules& rules, const HeadSample& head, I
     return attend(rules, head.q_head, head.rows[static_cast<std::size_t>(i)],
                   products * static_cast<float>(factor), v);
   };
+  const double norm = std::max(static_cast<double>(head.out.row(i).norm()), 1e-30);
   const auto error = [&](double factor) {
-    return static_cast<double>((replay(factor).out - head.out.row(i)).norm());
+    const RowResult row = replay(factor);
+    const double out = static_cast<double>((row.out - head.out.row(i)).norm()) / norm;
+    // Where a row attends one key whatever the factor is, only lse tells it.
+    return head.lse.size() == 0
+               ? out
+               : out + std::abs(static_cast<double>(row.lse) - static_cast<double>(head.lse[i]));
   };
   constexpr double largest_factor = 256;
   return replay(best_positive(1 / largest_factor, largest_factor, error));
