@@ -107,13 +107,20 @@ void checksum(const CaptureArguments& arguments) {
   print_out(text);
 }
 
+/// How much of a capture is read first in a child process; nothing if that is not needed.
+std::optional<ProbeDepth> probe_depth(const CaptureArguments& arguments) {
+  const CaptureVerb verb = arguments.verb;
+  if (arguments.trusted || verb == CaptureVerb::none || verb == CaptureVerb::import ||
+      verb == CaptureVerb::probe) {
+    return std::nullopt;
+  }
+  return verb == CaptureVerb::inspect ? ProbeDepth::structure : ProbeDepth::tensors;
+}
+
 int run_program(int argc, const char* const* argv) {
   const CaptureArguments arguments = parse_arguments(argc, argv);
-  const bool is_verify = arguments.verb == CaptureVerb::verify;
-  if ((is_verify || arguments.verb == CaptureVerb::inspect) && !arguments.trusted) {
-    const auto code =
-        probe_in_child(arguments, is_verify ? ProbeDepth::tensors : ProbeDepth::structure);
-    if (code) {
+  if (const auto depth = probe_depth(arguments)) {
+    if (const auto code = probe_in_child(arguments, *depth)) {
       return *code;
     }
   }

@@ -91,13 +91,13 @@ void add_verbs(CLI::App& app, CaptureArguments& arguments, RawOptions& raw) {
   cut->add_option("--dtype", raw.dtype, "number format of q, k and v [as it is]")
       ->check(CLI::IsMember({"float16", "bfloat16", "float32"}))
       ->type_name("TYPE");
-  add_limits(*cut, arguments);
+  add_child_options(*cut, arguments);
 
   CLI::App* checksum =
       add_verb(app, arguments, "checksum", "print the SHA-256 of the file and of each tensor",
                CaptureVerb::checksum);
   add_input(*checksum, arguments, "capture");
-  add_limits(*checksum, arguments);
+  add_child_options(*checksum, arguments);
 
   CLI::App* probe = add_verb(app, arguments, "probe", "open a capture", CaptureVerb::probe);
   probe->group("");  // not in the help: what the child process runs

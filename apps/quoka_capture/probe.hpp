@@ -9,7 +9,7 @@ namespace quoka::apps {
 
 enum class ProbeDepth {
   structure,  ///< what inspect reads
-  tensors,    ///< everything, as verify reads it
+  tensors,    ///< everything, as the other verbs read it
 };
 
 /// Opens the file for the first time in a child process (this program again, with limits of memory

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -170,6 +171,55 @@ class CaptureTest(unittest.TestCase):
             result = self.run_program(*words, path, preexec_fn=limit, timeout=20)
             self.assertEqual(result.returncode, BAD_INPUT, result.stderr)
             self.assertIn("/layers/018/k", result.stderr)
+
+    def write_safetensors(self, name, **changes):
+        """One layer of one head, 2 tokens, in float32."""
+        ids = struct.pack("<2i", 5, 6)
+        tensors = {
+            **{f"layers.000.{tensor}": ("F32", [1, 2, 1], struct.pack("<2f", 1, 2)) for tensor in "qkv"},
+            "tokens.ids": ("I32", [2], ids),
+            "tokens.positions": ("I32", [2], struct.pack("<2i", 0, 1)),
+        }
+        texts = """created_utc creator model_id model_revision model_type tokenizer_revision compute_dtype storage_dtype
+            attn_implementation transformers_version torch_version device prompt_sha256 capture_id""".split()
+        layer = {
+            "layer_index": 0, "n_q_heads": 1, "n_kv_heads": 1, "k_head_dim": 1, "v_head_dim": 1, "softmax_scale": 0.5,
+            "causal": 1, "q_offset": 0, "sliding_window": 0, "attention_chunk": 0, "logit_softcap": 0,
+            "softcap_applied": 0, "has_sinks": 0, "alibi": 0, "alibi_scaled": 0, "position_kind": "rope",
+            "qk_norm": "none", "kv_shared_from": -1, "v_equals_k_prefix": 0, "out_kind": "fp32_from_stored",
+        }  # fmt: skip
+        metadata = {
+            **dict.fromkeys(texts, "unknown"), "format": "qkv-capture", "format_version": "1", "num_hidden_layers": "1",
+            "stage": "post_norm_post_rope_pre_repeat_kv", "token_ids_sha256": hashlib.sha256(ids).hexdigest(),
+            **{f"layers.000.{key}": str(value) for key, value in layer.items()}, **changes,
+        }  # fmt: skip
+        header, data = {"__metadata__": metadata}, b""
+        for tensor, (dtype, shape, content) in tensors.items():
+            offsets = [len(data), len(data) + len(content)]
+            header[tensor] = {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+            data += content
+        text = json.dumps(header).encode()
+        (self.folder / name).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+    def test_safetensors_become_a_capture(self):
+        self.write_safetensors("a.safetensors", model_id="mine")
+        self.run_ok("import", "a.safetensors", "--out", "a.h5")
+        self.assertIn("model mine", self.run_ok("inspect", "a.h5"))
+        first = self.run_ok("checksum", "a.h5").splitlines()[1]
+        self.assertEqual(first.split()[0], hashlib.sha256(struct.pack("<2f", 1, 2)).hexdigest())
+        self.refused(USAGE, ["import", "a.safetensors", "--out", "a.h5"], "exists already")
+        self.write_safetensors("b.safetensors", stage="pre_rope")
+        self.refused(BAD_INPUT, ["import", "b.safetensors", "--out", "b.h5"], "'stage' is 'pre_rope'")
+        self.assertFalse((self.folder / "b.h5").exists())
+
+    def test_texts_of_a_file_cannot_control_the_terminal(self):
+        self.write_safetensors("a.safetensors", model_id="r\u00e9\x1b[31m\x9b", stage="\x1b[2J")
+        self.refused(BAD_INPUT, ["import", "a.safetensors", "--out", "a.h5"], "'\\x1b[2J'")
+        self.write_safetensors("a.safetensors", model_id="r\u00e9\x1b[31m\x9b")
+        self.run_ok("import", "a.safetensors", "--out", "a.h5")
+        text = self.run_ok("inspect", "a.h5")
+        self.assertIn("model r\u00e9\\x1b[31m\\xc2\\x9b ", text)
+        self.assertNotIn("\x1b", text)
 
     def test_limits_come_from_the_command_line(self):
         self.refused(BAD_INPUT, ["inspect", self.right, "--max-bytes", "1000"], "more than 1000")
