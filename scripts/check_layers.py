@@ -13,11 +13,11 @@ ROOMS = {
     "attention": "core",
     "geometry": "core",
     "selection": "core geometry attention",
-    "prefill": "core attention geometry selection",
+    "prefill": "core attention geometry",
     "metrics": "core",
     "replay": "core attention geometry selection metrics",
     "results": "core hdf5 metrics",
-    "sweep": "core hdf5 capture attention geometry selection metrics replay results",
+    "sweep": "core hdf5 capture attention geometry selection prefill metrics replay results",
     "apps": "core hdf5 capture attention geometry selection prefill metrics replay results sweep",
 }
 # Headers of a library, the places that may include it, and whether one file per place may.

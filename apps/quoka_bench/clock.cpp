@@ -3,7 +3,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <functional>
+#include <utility>
 
 #include "quoka/core/error.hpp"
 
@@ -12,6 +14,20 @@ namespace {
 
 /// Where results of measured code go, so that the code is not optimised away.
 volatile float sink = 0;
+
+/// Eight sums of 32 numbers, which fill half of the 32 registers of 16 floats.
+using Lane = Eigen::Array<float, 32, 1>;
+constexpr std::size_t n_sums = 8;
+
+template <std::size_t... I>
+float multiply_add(int n, float factor, float term, std::index_sequence<I...>) {
+  std::array<Lane, n_sums> sums;
+  ((sums[I] = Lane::Constant(static_cast<float>(I))), ...);
+  for (int i = 0; i < n; ++i) {
+    ((sums[I] = sums[I] * factor + term), ...);
+  }
+  return (sums[I].sum() + ...);
+}
 
 }  // namespace
 
@@ -79,6 +95,17 @@ ProductYardstick::ProductYardstick()
 void ProductYardstick::run() {
   c_.noalias() = a_ * b_;
   sink = c_(1, 1);
+}
+
+double peak_rate(int warm_ups, int repetitions) {
+  constexpr int n = 1'000'000;
+  sink = 0.5F;
+  const auto run = [] {
+    sink = multiply_add(n, sink, sink, std::make_index_sequence<n_sums>());
+    sink = 0.5F;
+  };
+  const auto samples = measure_in_turn({run}, warm_ups, repetitions);
+  return 2.0 * n * n_sums * Lane::SizeAtCompileTime / smallest(samples.front());
 }
 
 double read_rate(int warm_ups, int repetitions) {

@@ -50,6 +50,9 @@ class ProductYardstick {
   Matrix c_;
 };
 
+/// Operations per second of multiply-adds on numbers in registers: what no kernel can exceed.
+double peak_rate(int warm_ups, int repetitions);
+
 /// Bytes per second of reading a block far larger than the caches once.
 double read_rate(int warm_ups, int repetitions);
 

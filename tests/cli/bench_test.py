@@ -72,11 +72,11 @@ class Reports(BenchTest):
                 self.assertGreater(case[name + "_min"], 0, name)
                 self.assertLessEqual(case[name + "_min"], case[name], name)
                 self.assertLessEqual(case[name], case[name + "_max"], name)
-            self.assertGreater(sum(case[name] for name in STAGES), case["attend"])
+            self.assertAlmostEqual(sum(case[name + "_share"] for name in STAGES[:-1]), 1)
         # 2 heads, 4 slots and 16 channels to score; 4 heads, 16 rows and 32 channels to attend.
         score, attend, dense = 2 * 4 * 2 * 16 * 100, 2 * 4 * 16 * 32 * 48, 2 * 4 * 16 * 32 * 116
         self.assertAlmostEqual(report["cases"][2]["bound"], dense / (score + attend))
-        self.assertEqual(set(report["facts"]), {"wins_from", "product_rate", "read_rate"})
+        self.assertEqual(set(report["facts"]), {"wins_from", "product_rate", "peak_rate", "read_rate"})
 
     def test_prefill_runs_on_a_capture(self):
         report = self.report("prefill", "--capture", self.capture, "--layer", 1, "--history", 100, *PREFILL[4:8],
