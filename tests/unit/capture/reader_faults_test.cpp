@@ -56,6 +56,13 @@ TEST_CASE("an untouched tiny capture is accepted", "[capture][faults]") {
   CHECK_NOTHROW(CaptureReader(directory / "tiny.h5"));
 }
 
+TEST_CASE("a tensor under a misspelt name is refused", "[capture][faults]") {
+  check_faults({{"/layers/001: 'lsf' is no tensor of a layer", [](hid_t file) {
+                   H5Lmove(file, "/layers/001/lse", file, "/layers/001/lsf", H5P_DEFAULT,
+                           H5P_DEFAULT);
+                 }}});
+}
+
 TEST_CASE("files of another format version or stage are refused", "[capture][faults]") {
   check_faults({
       {"format is 'results'", [](hid_t file) { set_text(file, "/", "format", "results"); }},

@@ -35,6 +35,18 @@ Index at_least(const Hdf5Group& group, const std::string& name, Index minimum) {
   return value;
 }
 
+// An optional tensor under a misspelt or damaged name would otherwise be silently absent.
+void check_members(const Hdf5Group& group) {
+  constexpr std::array<std::string_view, 7> known = {"q",   "k",     "v",           "out",
+                                                     "lse", "sinks", "alibi_slopes"};
+  constexpr Index max_members = 100;
+  for (const std::string& name : group.children(max_members)) {
+    require<FormatError>(std::ranges::find(known, name) != known.end(),
+                         "{}: '{}' is no tensor of a layer; known are {}", group.where(), name,
+                         fmt::join(known, ", "));
+  }
+}
+
 std::string one_of(const Hdf5Group& group, const std::string& name,
                    std::initializer_list<std::string_view> allowed) {
   auto value = group.attribute<std::string>(name);
@@ -247,6 +259,7 @@ OpenLayer open_layer(const Hdf5Group& layers, const std::string& name,
   require<FormatError>(stored_index == layer.layer_idx,
                        "{}: layer_index is {}, the name says {}; make the two agree", group.where(),
                        stored_index, layer.layer_idx);
+  check_members(group);
   read_shape(group, layer);
   read_rules(group, layer);
   open_tensors(group, limits, open);
