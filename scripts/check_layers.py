@@ -18,14 +18,15 @@ ROOMS = {
     "replay": "core attention geometry selection metrics",
     "results": "core hdf5 metrics",
     "sweep": "core hdf5 capture attention geometry selection prefill metrics replay results",
-    "apps": "core hdf5 capture attention geometry selection prefill metrics replay results sweep",
+    "check": "core metrics results",
+    "apps": "core hdf5 capture attention geometry selection prefill metrics replay results sweep check",
 }
 # Headers of a library, the places that may include it, and whether one file per place may.
 LIBRARIES = [
     (r"hdf5(_hl)?\.h|H5\w+\.h", {"hdf5"}, False),
     (r"CLI/.*", {"apps"}, False),
     (r"toml\+\+/.*", {"sweep"}, True),
-    (r"nlohmann/.*", {"capture", "sweep"}, True),
+    (r"nlohmann/.*", {"capture", "sweep", "check"}, True),
     (r"spdlog/.*", {"sweep", "apps"}, False),
     (r"openssl/.*", {"core"}, True),
     (r"(unsupported/)?Eigen/.*", {"core", "attention", "geometry", "selection", "metrics", "replay"}, False),
