@@ -17,9 +17,10 @@ ROOMS = {
     "metrics": "core",
     "replay": "core attention geometry selection metrics",
     "results": "core hdf5 metrics",
+    "study": "core hdf5 attention geometry selection replay results",
     "sweep": "core hdf5 capture attention geometry selection prefill metrics replay results",
     "check": "core metrics results",
-    "apps": "core hdf5 capture attention geometry selection prefill metrics replay results sweep check",
+    "apps": "core hdf5 capture attention geometry selection prefill metrics replay results study sweep check",
 }
 # Headers of a library, the places that may include it, and whether one file per place may.
 LIBRARIES = [

@@ -1,0 +1,21 @@
+set(room_sources
+    attention_pass.cpp
+    chunk_pass.cpp
+    geometry_file.cpp
+    measure_layer.cpp
+    score_tails.cpp
+    settings.cpp
+    store.cpp
+    table.cpp
+    theorem_pass.cpp
+    variables.cpp)
+set(room_headers
+    attention_pass.hpp
+    chunk_pass.hpp
+    geometry_file.hpp
+    measure_layer.hpp
+    score_tails.hpp
+    settings.hpp
+    store.hpp
+    table.hpp
+    theorem_pass.hpp)
