@@ -16,7 +16,8 @@ namespace {
 volatile float sink = 0;
 
 /// Eight sums of 32 numbers, which fill half of the 32 registers of 16 floats.
-using Lane = Eigen::Array<float, 32, 1>;
+constexpr int width = 32;
+using Lane = Eigen::Array<float, width, 1>;
 constexpr std::size_t n_sums = 8;
 
 template <std::size_t... I>
@@ -105,7 +106,7 @@ double peak_rate(int warm_ups, int repetitions) {
     sink = 0.5F;
   };
   const auto samples = measure_in_turn({run}, warm_ups, repetitions);
-  return 2.0 * n * n_sums * Lane::SizeAtCompileTime / smallest(samples.front());
+  return 2.0 * n * n_sums * width / smallest(samples.front());
 }
 
 double read_rate(int warm_ups, int repetitions) {

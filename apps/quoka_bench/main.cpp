@@ -66,7 +66,8 @@ ExitCode run_program(int argc, const char* const* argv) {
   }
   std::string command_line;
   for (int i = 0; i < argc; ++i) {
-    command_line += (i == 0 ? "" : " ") + std::string(argv[i]);
+    command_line += i == 0 ? "" : " ";
+    command_line += argv[i];
   }
   const int cpu = options.n_threads == 1 ? pin_to_cpu(options.cpu) : -1;
   Report report = measure(options);
