@@ -4,20 +4,10 @@
 
 #include <utility>
 
-#include "reference/naive_selection.hpp"
+#include "reference/naive_baselines.hpp"
+#include "reference/naive_place.hpp"
 
 namespace quoka::naive {
-
-/// One chunk of one KV head under one configuration: everything a score may depend on.
-struct Place {
-  const Layer& layer;
-  const Dense& dense;
-  IndexRange rows;
-  Index kv_head;
-
-  [[nodiscard]] Index head(Index in_group) const { return kv_head * layer.group_size() + in_group; }
-  [[nodiscard]] const Row& key(Index position) const { return at(at(layer.k, kv_head), position); }
-};
 
 // ---- steps 2 and 3: score and aggregate
 // -----------------------------------------------------------
@@ -124,6 +114,8 @@ inline Row candidate_scores(const Place& place, const Positions& candidates,
     for (const Index key : candidates) {
       scores.push_back(-cosine(place.key(key), m));
     }
+  } else {
+    return baseline_scores(place, candidates, config, gap);
   }
   return scores;
 }
@@ -243,7 +235,7 @@ inline Kept select_keys(const Place& place, const SelectorConfig& config, Gap& g
     kept.cut_margin = kept.cut_score - at(scores, at(sequence.order, n_kept));
   }
   const bool probabilities =
-      config.selector == SelectorKind::oracle ||
+      config.selector == SelectorKind::oracle || is_probability(config.selector) ||
       (config.selector == SelectorKind::quoka && config.score == Score::softmax);
   see_cut(scores, sequence, n_kept, probabilities, gap);
 

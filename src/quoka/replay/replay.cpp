@@ -7,6 +7,7 @@
 #include "quoka/core/error.hpp"
 #include "quoka/core/parallel.hpp"
 #include "quoka/replay/replay_chunk.hpp"
+#include "quoka/replay/source_scores.hpp"
 #include "quoka/selection/parameters.hpp"
 
 namespace quoka {
@@ -37,14 +38,6 @@ double chunk_work(const AttentionRules& rules, IndexRange rows) {
   return static_cast<double>(rows.size()) * static_cast<double>(rules.q_offset + rows.end);
 }
 
-GroupView group_view(const HeadGroup& tensors, Index kv_head) {
-  GroupView group{.q = {}, .k = view(tensors.k), .v = view(tensors.v), .kv_head = kv_head};
-  for (const Matrix& q : tensors.q) {
-    group.q.push_back(view(q));
-  }
-  return group;
-}
-
 void check_group(const LayerInput& layer, const GroupView& group) {
   const AttentionShape& shape = layer.shape;
   const auto same = [](const ConstMatrixView& m, Index rows, Index cols) {
@@ -63,9 +56,11 @@ void check_group(const LayerInput& layer, const GroupView& group) {
 /// Replays every chunk of every chunking for one KV head.
 std::vector<DenseStore> replay_group(const GroupReplay& replay,
                                      const std::vector<SharedChunking>& plan,
+                                     const std::vector<SourceScores>& sources,
                                      ProgressCounter& progress) {
   std::vector<DenseStore> dense_stores;
-  for (const SharedChunking& chunking : plan) {
+  for (std::size_t p = 0; p < plan.size(); ++p) {
+    const SharedChunking& chunking = plan[p];
     const std::vector<IndexRange> chunks =
         chunk_rows(replay.layer.shape.n_tokens, chunking.chunk_size, chunking.chunk_offset);
     const auto n_chunks = static_cast<Index>(chunks.size());
@@ -76,7 +71,8 @@ std::vector<DenseStore> replay_group(const GroupReplay& replay,
     parallel_for(n_chunks, replay.settings.n_threads, [&](Index item, int) {
       const Index chunk = n_chunks - 1 - item;
       const IndexRange rows = chunks[static_cast<std::size_t>(chunk)];
-      replay_chunk(replay, chunking, rows, chunk, store);
+      replay_chunk(replay, chunking, {rows, chunk, &sources[p][static_cast<std::size_t>(chunk)]},
+                   store);
       progress.add(chunk_work(replay.layer.rules, rows));
     });
   }
@@ -147,6 +143,14 @@ void append_kept(std::vector<std::vector<KeptKeys>>& kept, std::vector<CellResul
 
 }  // namespace
 
+GroupView group_view(const HeadGroup& tensors, Index kv_head) {
+  GroupView group{.q = {}, .k = view(tensors.k), .v = view(tensors.v), .kv_head = kv_head};
+  for (const Matrix& q : tensors.q) {
+    group.q.push_back(view(q));
+  }
+  return group;
+}
+
 std::vector<CellResult> replay_layer(const LayerInput& layer,
                                      std::span<const SelectorConfig> configs,
                                      const ReplaySettings& settings,
@@ -161,6 +165,10 @@ std::vector<CellResult> replay_layer(const LayerInput& layer,
          chunk_rows(layer.shape.n_tokens, chunking.chunk_size, chunking.chunk_offset)) {
       total_work += chunk_work(layer.rules, rows);
     }
+  }
+  std::vector<SourceScores> sources;
+  for (const SharedChunking& chunking : plan) {
+    sources.push_back(source_scores(layer, chunking, configs, settings.n_threads));
   }
   ProgressCounter counter(progress, total_work * static_cast<double>(layer.shape.n_kv_heads));
 
@@ -183,7 +191,7 @@ std::vector<CellResult> replay_layer(const LayerInput& layer,
     for (const ConstMatrixView& q : group.q) {
       replay.n_zero_queries.push_back(unit_rows(q).n_zero);
     }
-    const std::vector<DenseStore> dense_stores = replay_group(replay, plan, counter);
+    const std::vector<DenseStore> dense_stores = replay_group(replay, plan, sources, counter);
     for (std::size_t p = 0; p < plan.size(); ++p) {
       const std::vector<Index>& members = plan[p].config_indices;
       parallel_for(static_cast<Index>(members.size()), settings.n_threads, [&](Index item, int) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "quoka/attention/group_view.hpp"
 #include "quoka/core/attention_rules.hpp"
 #include "quoka/core/attention_shape.hpp"
 #include "quoka/core/matrix.hpp"
@@ -33,7 +34,13 @@ struct LayerInput {
   Index layer_idx = 0;
   std::vector<NeedleGroup> needles;  ///< absolute positions; may be empty
   std::function<HeadGroup(Index kv_head)> load_group;
+  /// Another layer of the same capture; only less_is_more asks for one. Must throw ConfigError if
+  /// the capture does not hold it; may be empty.
+  std::function<LayerInput(Index layer_idx)> other_layer = {};
 };
+
+/// Views of a group's tensors, which must outlive them.
+GroupView group_view(const HeadGroup& tensors, Index kv_head);
 
 /// Constants of a sweep (the same for all its configurations).
 struct ReplaySettings {

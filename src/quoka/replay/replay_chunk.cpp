@@ -109,8 +109,10 @@ void count_zero_means(const GroupReplay& replay, const SharedChunking& chunking,
 
 }  // namespace
 
-void replay_chunk(const GroupReplay& replay, const SharedChunking& chunking, IndexRange rows,
-                  Index chunk, DenseStore& dense_store) {
+void replay_chunk(const GroupReplay& replay, const SharedChunking& chunking, const ChunkTask& task,
+                  DenseStore& dense_store) {
+  const IndexRange rows = task.rows;
+  const Index chunk = task.chunk;
   const AttentionRules& rules = replay.layer.rules;
   const DenseChunk dense = dense_chunk(replay.group, rules, rows);
   measure_floor(replay, dense, dense_store);
@@ -120,8 +122,9 @@ void replay_chunk(const GroupReplay& replay, const SharedChunking& chunking, Ind
                                      .dense = dense,
                                      .pooled = pooled,
                                      .queries = measure_queries(replay.group, rows),
+                                     .rules = rules,
                                      .layer_idx = replay.layer.layer_idx,
-                                     .q_offset = rules.q_offset},
+                                     .source_pooled = task.source_pooled},
                                     rules, replay.settings.sink_size, replay.layer.needles);
   for (Index head = 0; head < replay.group.group_size(); ++head) {
     dense_store.sink_mass(chunk, head) =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -32,9 +33,16 @@ struct GroupReplay {
   std::vector<std::vector<KeptKeys>>& kept;  ///< per configuration, per chunk; only if selections
 };
 
+/// One chunk of a chunking.
+struct ChunkTask {
+  IndexRange rows;
+  Index chunk = 0;                                          ///< its index
+  const std::map<Index, VectorD>* source_pooled = nullptr;  ///< see ChunkContext
+};
+
 /// Replays one chunk of one KV head: dense once, each score vector once, each key order once.
 /// Chunks may run on different threads.
-void replay_chunk(const GroupReplay& replay, const SharedChunking& chunking, IndexRange rows,
-                  Index chunk, DenseStore& dense_store);
+void replay_chunk(const GroupReplay& replay, const SharedChunking& chunking, const ChunkTask& task,
+                  DenseStore& dense_store);
 
 }  // namespace quoka

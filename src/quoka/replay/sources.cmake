@@ -8,7 +8,8 @@ set(room_sources
     prefix_attention.cpp
     replay.cpp
     replay_chunk.cpp
-    shared_plan.cpp)
+    shared_plan.cpp
+    source_scores.cpp)
 set(room_headers
     cell_store.hpp
     chunk_base.hpp
@@ -18,4 +19,5 @@ set(room_headers
     prefix_attention.hpp
     replay.hpp
     replay_chunk.hpp
-    shared_plan.hpp)
+    shared_plan.hpp
+    source_scores.hpp)

@@ -16,9 +16,9 @@ class Budget {
   /// Reads "256" or "12.5%". A percentage is kept as the decimal that was written, so that 10 % of
   /// 30 candidates is 3 keys, not the 4 that binary rounding would give.
   ///
-  /// Throws: ConfigError for anything that is not a whole number >= 1 or a percentage above 0 and
-  /// at most 100 with at most six decimals.
-  static Budget parse(std::string_view text);
+  /// `name` is what messages call it. Throws: ConfigError for anything that is not a whole number
+  /// >= 1 or a percentage above 0 and at most 100 with at most six decimals.
+  static Budget parse(std::string_view text, std::string_view name = "budget");
 
   /// Keys requested among n_candidates: the number itself, or the percentage rounded up, at
   /// least 1. May exceed n_candidates: the chunk is then dense-equivalent.

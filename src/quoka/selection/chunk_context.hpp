@@ -4,6 +4,7 @@
 /// and the dense probabilities of the chunk's rows. Nothing after the chunk is in it.
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "quoka/attention/dense.hpp"
@@ -28,12 +29,15 @@ struct ChunkContext {
   const VectorD&
       pooled;  ///< [dense.keys.size()] p summed over the chunk's rows and the group's heads
   std::vector<HeadQueries> queries;  ///< per query head of the group
+  const AttentionRules& rules;
   Index layer_idx = 0;
-  Index q_offset = 0;
+  /// less_is_more: per source layer its dense probability per key, summed over the chunk's rows and
+  /// all heads: [chunk_end]; null without such a configuration.
+  const std::map<Index, VectorD>* source_pooled = nullptr;
 
   [[nodiscard]] Index n_rows() const { return dense.rows.size(); }
   /// Absolute position of the chunk's first row: the end of its history.
-  [[nodiscard]] Index chunk_begin() const { return q_offset + dense.rows.begin; }
+  [[nodiscard]] Index chunk_begin() const { return rules.q_offset + dense.rows.begin; }
 
   /// Absolute positions of the keys that compete: those that at least one row of the chunk may see.
   /// One range, because the first row sees farthest back.

@@ -12,11 +12,16 @@ namespace quoka {
 
 /// Which method decides which keys are kept.
 enum class SelectorKind {
-  quoka,        ///< the paper's method and every variant of its steps
-  oracle,       ///< best keys by true attention probability: the ceiling of mass recall
-  random,       ///< a random set per KV head and chunk: the floor
-  sink_recent,  ///< the first keep_first keys, the rest most recent (StreamingLLM)
-  keydiff,      ///< keys least similar to the mean key (KeyDiff)
+  quoka,             ///< the paper's method and every variant of its steps
+  oracle,            ///< best keys by true attention probability: the ceiling of mass recall
+  random,            ///< a random set per KV head and chunk: the floor
+  sink_recent,       ///< the first keep_first keys, the rest most recent (StreamingLLM)
+  keydiff,           ///< keys least similar to the mean key (KeyDiff)
+  snapkv,            ///< attention of the chunk's last rows, pooled over neighbouring keys (SnapKV)
+  sample_attention,  ///< attention of evenly spaced rows, summed (SampleAttention)
+  sparq,             ///< approximate attention from the largest query channels (SparQ)
+  loki,              ///< approximate attention in the keys' principal components (Loki)
+  less_is_more,      ///< one set for all heads, chosen by another layer's attention (LessIsMore)
 };
 
 /// Which rows of the chunk score the keys.
@@ -74,9 +79,15 @@ struct SelectorConfig {
   HeadAggregation head_aggregation = HeadAggregation::mean_first;
   QueryAggregation query_aggregation = QueryAggregation::max;
   Candidates candidates = Candidates::history;
-  Index keep_first = 0;    ///< first candidates always kept, inside the budget
-  Index keep_recent = 0;   ///< most recent candidates always kept, inside the budget
-  std::uint64_t seed = 0;  ///< of random choices
+  Index keep_first = 0;           ///< first candidates always kept, inside the budget
+  Index keep_recent = 0;          ///< most recent candidates always kept, inside the budget
+  std::uint64_t seed = 0;         ///< of random choices
+  Index observation_window = 32;  ///< snapkv: last rows that score, >= 1 (its published code: 32)
+  Index pool_size = 5;  ///< snapkv: neighbouring keys averaged, odd (its published code: 5)
+  /// sparq, loki: channels or components that score, a number or a share of head_dim
+  /// (Loki's default: 25 %; SparQ's 32 of 128 is the same)
+  Budget n_channels = Budget::parse("25%");
+  Index source_layer = 0;  ///< less_is_more: layer whose attention selects (ours: the first)
 
   bool operator==(const SelectorConfig&) const = default;
 };

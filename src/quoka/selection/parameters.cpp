@@ -18,8 +18,9 @@ namespace {
 template <typename Enum>
 constexpr auto enum_names = nullptr;
 template <>
-constexpr std::array<std::string_view, 5> enum_names<SelectorKind>{"quoka", "oracle", "random",
-                                                                   "sink_recent", "keydiff"};
+constexpr std::array<std::string_view, 10> enum_names<SelectorKind>{
+    "quoka",  "oracle",           "random", "sink_recent", "keydiff",
+    "snapkv", "sample_attention", "sparq",  "loki",        "less_is_more"};
 template <>
 constexpr std::array<std::string_view, 9> enum_names<QueryRule>{
     "lowest_cosine", "highest_cosine", "largest_norm",   "random", "stride",
@@ -112,8 +113,14 @@ bool uses_keep_recent(const SelectorConfig& c) {
   return c.selector != SelectorKind::oracle && c.selector != SelectorKind::sink_recent;
 }
 bool uses_query_count(const SelectorConfig& c) {
-  return is_quoka(c) && c.query_rule != QueryRule::all;
+  return (is_quoka(c) && c.query_rule != QueryRule::all) ||
+         c.selector == SelectorKind::sample_attention;
 }
+bool is_snapkv(const SelectorConfig& c) { return c.selector == SelectorKind::snapkv; }
+bool uses_channels(const SelectorConfig& c) {
+  return c.selector == SelectorKind::sparq || c.selector == SelectorKind::loki;
+}
+bool is_less_is_more(const SelectorConfig& c) { return c.selector == SelectorKind::less_is_more; }
 
 // ---- the table
 // ------------------------------------------------------------------------------------
@@ -145,16 +152,20 @@ constexpr Parameter number(std::string_view name, std::string_view help,
 
 using C = SelectorConfig;
 
-constexpr std::array<Parameter, 16> table{{
-    choice<&C::selector>("selector", "quoka, oracle, random, sink_recent or keydiff", always),
+template <auto member>
+void parse_amount(std::string_view name, std::string_view text, SelectorConfig& config) {
+  config.*member = Budget::parse(text, name);
+}
+
+constexpr std::array<Parameter, 20> table{{
+    choice<&C::selector>("selector",
+                         "quoka, oracle, random, sink_recent, keydiff, snapkv, sample_attention, "
+                         "sparq, loki or less_is_more",
+                         always),
     number<&C::chunk_size, 1>("chunk_size", "rows per prefill chunk, >= 1", always),
     number<&C::chunk_offset, 0>("chunk_offset", "rows of the first chunk when > 0", always),
     {"budget", "keys kept per chunk and KV head: a number, or a percentage of the candidates",
-     false, &print_member<&C::budget>,
-     [](std::string_view, std::string_view text, C& config) {
-       config.budget = Budget::parse(text);
-     },
-     always},
+     false, &print_member<&C::budget>, &parse_amount<&C::budget>, always},
     number<&C::n_sel_queries, 1>("n_sel_queries", "rows kept per chunk to score the keys, >= 1",
                                  uses_query_count),
     choice<&C::query_rule>("query_rule",
@@ -173,6 +184,14 @@ constexpr std::array<Parameter, 16> table{{
     number<&C::keep_recent, 0>("keep_recent", "most recent candidates always kept",
                                uses_keep_recent),
     number<&C::seed, 0>("seed", "seed of random choices", uses_seed),
+    number<&C::observation_window, 1>("observation_window", "snapkv: last rows that score, >= 1",
+                                      is_snapkv),
+    number<&C::pool_size, 1>("pool_size", "snapkv: neighbouring keys averaged, odd", is_snapkv),
+    {"n_channels",
+     "sparq, loki: channels or components that score: a number, or a percentage of head_dim", false,
+     &print_member<&C::n_channels>, &parse_amount<&C::n_channels>, uses_channels},
+    number<&C::source_layer, 0>("source_layer", "less_is_more: layer whose attention selects",
+                                is_less_is_more),
 }};
 
 }  // namespace
@@ -191,6 +210,11 @@ std::vector<std::pair<std::string_view, std::string_view>> selector_descriptions
       {"random", "a random set of keys per chunk and KV head: the floor"},
       {"sink_recent", "the first keep_first keys and the most recent ones (StreamingLLM)"},
       {"keydiff", "keys least similar to the mean of the unit keys (KeyDiff)"},
+      {"snapkv", "attention of the chunk's last rows, averaged over neighbouring keys (SnapKV)"},
+      {"sample_attention", "attention of n_sel_queries evenly spaced rows (SampleAttention)"},
+      {"sparq", "approximate attention from the largest query channels (SparQ)"},
+      {"loki", "mean query and keys in the keys' first principal components (Loki)"},
+      {"less_is_more", "one set for all heads from another layer's attention (LessIsMore)"},
   };
 }
 

@@ -4,6 +4,7 @@
 
 #include "quoka/attention/key_products.hpp"
 #include "quoka/core/error.hpp"
+#include "quoka/selection/baseline_scores.hpp"
 #include "quoka/selection/keep_queries.hpp"
 
 namespace quoka {
@@ -143,10 +144,6 @@ Vector score_quoka(const ChunkContext& context, const SelectorConfig& config) {
              : score_heads_after(context, config, kept);
 }
 
-VectorD score_keydiff(const ChunkContext& context, IndexRange candidates) {
-  return -similarity_to_mean(row_view(context.group.k, candidates), MeanOf::unit_rows).cosines;
-}
-
 }  // namespace
 
 VectorD score_candidates(const ChunkContext& context, const SelectorConfig& config) {
@@ -158,6 +155,17 @@ VectorD score_candidates(const ChunkContext& context, const SelectorConfig& conf
       return context.pooled.head(candidates.size());
     case SelectorKind::keydiff:
       return score_keydiff(context, candidates);
+    case SelectorKind::snapkv:
+      return score_snapkv(context, config, candidates);
+    case SelectorKind::sample_attention:
+      return score_sample_attention(context, config, candidates);
+    case SelectorKind::sparq:
+      return score_sparq(context, config, candidates);
+    case SelectorKind::loki:
+      return score_loki(context, config, candidates);
+    case SelectorKind::less_is_more:
+      return context.source_pooled->at(config.source_layer)
+          .segment(candidates.begin, candidates.size());
     case SelectorKind::random:
     case SelectorKind::sink_recent:
       break;

@@ -7,8 +7,9 @@ namespace quoka {
 /// One score per candidate key, higher is kept first; empty for selectors without scores.
 ///
 /// quoka: kept queries against keys, aggregated over slots and heads. oracle: pooled probability.
-/// keydiff: minus the cosine to the mean of the unit candidate keys. random, sink_recent: none.
-/// No mask is applied: a kept row also scores candidates that it cannot see itself.
+/// less_is_more: pooled probability of another layer. The other methods: baseline_scores.hpp.
+/// random, sink_recent: none. No mask is applied: a kept row also scores candidates that it cannot
+/// see itself.
 ///
 /// Shapes: returns [candidates(config.candidates).size()] or [0]. Depends on nothing in the
 ///         configuration but selector, query, score, aggregation and candidates parameters and

@@ -1,4 +1,5 @@
 set(room_sources
+    baseline_scores.cpp
     budget.cpp
     chunk_context.cpp
     keep_queries.cpp
@@ -7,6 +8,7 @@ set(room_sources
     score.cpp
     top_k.cpp)
 set(room_headers
+    baseline_scores.hpp
     budget.hpp
     chunk_context.hpp
     config.hpp

@@ -39,6 +39,7 @@ LayerInput layer_input(const CaptureReader& reader, Index layer_idx) {
     group.v = reader.read_head_checked(layer_idx, Tensor::v, kv_head);
     return group;
   };
+  input.other_layer = [&reader](Index other_idx) { return layer_input(reader, other_idx); };
   return input;
 }
 

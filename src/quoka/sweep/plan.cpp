@@ -34,8 +34,19 @@ std::vector<PlanLayer> plan_layers(const CaptureReader& reader, const std::vecto
   return layers;
 }
 
-PlanCapture plan_capture(const std::string& path, const std::vector<Index>& wanted) {
+/// Every layer that less_is_more selects with must be in the capture. Throws: ConfigError.
+void check_source_layers(const CaptureReader& reader, const std::vector<SelectorConfig>& configs) {
+  for (const SelectorConfig& config : configs) {
+    if (config.selector == SelectorKind::less_is_more) {
+      (void)reader.layer(config.source_layer);
+    }
+  }
+}
+
+PlanCapture plan_capture(const std::string& path, const std::vector<Index>& wanted,
+                         const std::vector<SelectorConfig>& configs) {
   const CaptureReader reader(path);
+  check_source_layers(reader, configs);
   PlanCapture capture;
   capture.path = path;
   capture.stem = std::filesystem::path(path).stem().string();
@@ -128,7 +139,7 @@ SweepPlan make_plan(const SweepConfig& config) {
   }
   check_stems(config.captures);
   for (const std::string& path : config.captures) {
-    plan.captures.push_back(plan_capture(path, config.layers));
+    plan.captures.push_back(plan_capture(path, config.layers, plan.configs));
   }
   check_contents(plan.captures);
   plan.hash = plan_hash(plan);
