@@ -116,7 +116,7 @@ GroupChunks measure_chunks(const GroupView& group, const AttentionRules& rules,
                                .dense = no_attention,
                                .pooled = no_pooled,
                                .queries = measure_queries(group, rows),
-                               .q_offset = rules.q_offset};
+                               .rules = rules};
     const KeptQueries kept = keep_queries(context, config);
     store_queries(context, kept, result);
     add_scores(context, kept, within(key_samples, context.candidates(config.candidates)), result);
