@@ -15,14 +15,6 @@ struct LoadedGroup {
   GroupChunks chunks;
 };
 
-GroupView group_view(const HeadGroup& tensors, Index kv_head) {
-  GroupView group{.q = {}, .k = view(tensors.k), .v = view(tensors.v), .kv_head = kv_head};
-  for (const Matrix& q : tensors.q) {
-    group.q.push_back(view(q));
-  }
-  return group;
-}
-
 /// The study of one layer; what its heads share.
 struct LayerStudy {
   const LayerInput& layer;
