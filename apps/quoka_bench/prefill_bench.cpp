@@ -202,27 +202,33 @@ double interpolated(const std::map<Index, double>& seconds, Index history) {
   return below->second + share * (above->second - below->second);
 }
 
-/// Seconds by history, to sum over the chunks of a prompt.
+/// Seconds by history, to sum over the chunks of a prompt; those of sparse prefill above the
+/// budget.
 struct Curves {
   std::map<Index, double> dense;
   std::map<Index, double> cached;
   std::map<Index, double> recomputed;
 
-  [[nodiscard]] static double prompt(const std::map<Index, double>& curve, Index n_tokens,
-                                     Index chunk_size) {
-    double sum = 0;
-    for (Index history = 0; history < n_tokens; history += chunk_size) {
-      sum += interpolated(curve, history);
+  /// How many times faster than dense the chunks up to this history are together: those with a
+  /// history within the budget are dense either way.
+  [[nodiscard]] double prompt_speedup(const std::map<Index, double>& sparse, Index last_history,
+                                      const BenchOptions& options) const {
+    double dense_sum = 0;
+    double sparse_sum = 0;
+    for (Index history = 0; history <= last_history; history += options.chunk_size) {
+      const double seconds = interpolated(dense, history);
+      dense_sum += seconds;
+      sparse_sum += history > options.budget ? interpolated(sparse, history) : seconds;
     }
-    return sum;
+    return dense_sum / sparse_sum;
   }
 };
 
 /// Smallest measured history from which on every longer one is faster than dense; NaN if none.
 double wins_from(const Curves& curves) {
   double history = std::numeric_limits<double>::quiet_NaN();
-  for (auto at = curves.dense.rbegin(); at != curves.dense.rend(); ++at) {
-    if (curves.cached.at(at->first) >= at->second) {
+  for (auto at = curves.cached.rbegin(); at != curves.cached.rend(); ++at) {
+    if (at->second >= curves.dense.at(at->first)) {
       break;
     }
     history = static_cast<double>(at->first);
@@ -236,8 +242,7 @@ Report bench_prefill(const BenchOptions& options) {
   std::vector<Index> histories = options.histories;
   histories.push_back(0);  // whole prompts begin there
   std::ranges::sort(histories);
-  const auto repeated = std::ranges::unique(histories);
-  histories.erase(repeated.begin(), repeated.end());
+  histories.erase(std::unique(histories.begin(), histories.end()), histories.end());
   const BenchLayer layer =
       options.capture.empty()
           ? BenchLayer(options, options.head_dims.front(), histories.back() + options.chunk_size)
@@ -258,8 +263,10 @@ Report bench_prefill(const BenchOptions& options) {
   for (const Index history : histories) {
     const Measured measured = measure(layer.chunk(history, options.chunk_size), settings, options);
     curves.dense[history] = median(measured.dense);
-    curves.cached[history] = median(measured.cached);
-    curves.recomputed[history] = median(measured.recomputed);
+    if (history > options.budget) {
+      curves.cached[history] = median(measured.cached);
+      curves.recomputed[history] = median(measured.recomputed);
+    }
     const Work work = work_of(shape, history, options.chunk_size, settings);
     report.begin_case(fmt::format("history {}", history));
     report.set({"history", "1", "keys before the chunk"}, static_cast<double>(history));
@@ -274,14 +281,11 @@ Report bench_prefill(const BenchOptions& options) {
                median_ratio(measured.dense, measured.recomputed));
     report.set({"bound", "1", "largest speedup by operations of scores and attention"},
                history > options.budget ? work.speedup_bound() : 1.0);
-    const auto prompt = [&](const std::map<Index, double>& curve) {
-      return Curves::prompt(curve, history + options.chunk_size, options.chunk_size);
-    };
     report.set({"prompt_speedup", "1", "dense over cached, whole prompt up to this chunk"},
-               prompt(curves.dense) / prompt(curves.cached));
+               curves.prompt_speedup(curves.cached, history, options));
     report.set(
         {"prompt_speedup_recomputed", "1", "dense over recomputed, whole prompt up to this chunk"},
-        prompt(curves.dense) / prompt(curves.recomputed), Shown::in_file);
+        curves.prompt_speedup(curves.recomputed, history, options), Shown::in_file);
   }
   report.set_fact({"wins_from", "1",
                    "shortest measured history from which on sparse prefill with kept unit keys is "

@@ -73,6 +73,7 @@ class Reports(BenchTest):
                 self.assertLessEqual(case[name + "_min"], case[name], name)
                 self.assertLessEqual(case[name], case[name + "_max"], name)
             self.assertAlmostEqual(sum(case[name + "_share"] for name in STAGES[:-1]), 1)
+        self.assertEqual(report["cases"][0]["prompt_speedup"], 1)
         # 2 heads, 4 slots and 16 channels to score; 4 heads, 16 rows and 32 channels to attend.
         score, attend, dense = 2 * 4 * 2 * 16 * 100, 2 * 4 * 16 * 32 * 48, 2 * 4 * 16 * 32 * 116
         self.assertAlmostEqual(report["cases"][2]["bound"], dense / (score + attend))

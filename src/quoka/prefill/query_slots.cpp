@@ -16,8 +16,7 @@ std::vector<Index> kept_rows(const ConstMatrixView& queries, Index n) {
   std::iota(rows.begin(), rows.end(), Index{0});
   if (n < queries.rows()) {
     const VectorD cosines = similarity_to_mean(queries, MeanOf::raw_rows).cosines;
-    std::ranges::partial_sort(rows, rows.begin() + n, {},
-                              [&cosines](Index row) { return std::pair(cosines[row], row); });
+    std::ranges::stable_sort(rows, {}, [&cosines](Index row) { return cosines[row]; });
     rows.resize(static_cast<std::size_t>(n));
   }
   return rows;
