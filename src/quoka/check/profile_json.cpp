@@ -94,15 +94,22 @@ class RepeatedKeys {
   };
 
   void add_key(const std::string& key) {
-    levels_.back().step = "." + key;
-    std::string path;
-    for (const Level& level : levels_) {
-      path += level.step;
+    Level& level = levels_.back();
+    level.step = "." + key;
+    if (!level.keys.insert(key).second) {
+      throw FormatError(
+          fmt::format("{}, {}: the key appears twice (readers would disagree which one counts); "
+                      "write it once",
+                      where_, path()));
     }
-    require<FormatError>(levels_.back().keys.insert(key).second,
-                         "{}, {}: the key appears twice (readers would disagree which one counts); "
-                         "write it once",
-                         where_, path.substr(path.starts_with('.') ? 1 : 0));
+  }
+
+  [[nodiscard]] std::string path() const {
+    std::string steps;
+    for (const Level& level : levels_) {
+      steps += level.step;
+    }
+    return steps.substr(steps.starts_with('.') ? 1 : 0);
   }
 
   const std::string& where_;

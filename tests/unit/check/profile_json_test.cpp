@@ -65,6 +65,7 @@ TEST_CASE("faults of a profile are refused with their place", "[check][json]") {
       {"\"sink_size\": 4,", "", "p.json: key \"sink_size\" is missing"},
       {"\"sink_size\": 4", "\"sink_size\": \"4\"", "p.json, sink_size: \"4\" where a whole number"},
       {"\"sink_size\": 4", "\"sink_size\": -4", "p.json, sink_size: -4 where a whole number"},
+      {"\"sink_size\": 4", "\"sink_size\": 18446744073709551615", "p.json, sink_size: 1844674407"},
       {"\"sink_size\": 4", "\"sink_size\": 4.5", "p.json, sink_size: 4.5 where a whole number"},
       {"quoka-profile", "quoka-results", "is no profile"},
       {"\"format_version\": 1", "\"format_version\": 2", "p.json, format_version: 2 is not 1"},
@@ -95,8 +96,9 @@ TEST_CASE("faults of a profile are refused with their place", "[check][json]") {
 TEST_CASE("texts that are no profile are refused", "[check][json]") {
   using namespace std::string_literals;
   for (const std::string& text :
-       {""s, "[]"s, "{}"s, "null"s, "\"quoka-profile\""s, profile_json(small_profile()) + "{}",
-        "{}\0"s, profile_json(small_profile()).substr(0, 900)}) {
+       {""s, std::string(100'000, '[') + std::string(100'000, ']'), "[]"s, "{}"s, "null"s,
+        "\"quoka-profile\""s, profile_json(small_profile()) + "{}", "{}\0"s,
+        profile_json(small_profile()).substr(0, 900)}) {
     INFO(text.substr(0, 40));
     CHECK_THROWS_AS(parse_profile("p.json", text), FormatError);
   }
