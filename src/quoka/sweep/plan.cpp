@@ -7,6 +7,7 @@
 #include <set>
 
 #include "quoka/capture/reader.hpp"
+#include "quoka/capture/verified_state.hpp"
 #include "quoka/core/error.hpp"
 #include "quoka/core/sha256.hpp"
 #include "quoka/metrics/columns.hpp"
@@ -53,6 +54,7 @@ PlanCapture plan_capture(const std::string& path, const std::vector<Index>& want
   capture.model_id = reader.info().model_id;
   capture.layers = plan_layers(reader, wanted);
   capture.sha256 = sha256_of_file(path);
+  capture.verdict = verified_state(path, capture.sha256);
   return capture;
 }
 
@@ -199,7 +201,8 @@ ResultsAxes results_axes(const SweepPlan& plan) {
   }
   std::set<Index> layers;
   for (const PlanCapture& capture : plan.captures) {
-    axes.captures.push_back({capture.stem, capture.path, capture.sha256, capture.model_id});
+    axes.captures.push_back(
+        {capture.stem, capture.path, capture.sha256, capture.model_id, capture.verdict});
     for (const PlanLayer& layer : capture.layers) {
       layers.insert(layer.layer_idx);
       axes.n_q_heads = std::max(axes.n_q_heads, layer.shape.n_q_heads);

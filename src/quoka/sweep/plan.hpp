@@ -25,6 +25,7 @@ struct PlanCapture {
   std::string stem;  ///< the label
   std::string sha256;
   std::string model_id;
+  std::string verdict;            ///< of quoka-capture verify: see capture/verified_state.hpp
   std::vector<PlanLayer> layers;  ///< those to replay, ascending
 };
 

@@ -159,6 +159,13 @@ int thread_count(const SweepConfig& config) {
 
 SweepOutcome run_sweep(const SweepConfig& config, const SweepOptions& options) {
   State state = inspect(config, options);
+  for (const PlanCapture& capture : state.plan.captures) {
+    if (capture.verdict != "passed") {
+      spdlog::warn(
+          "capture {}: {} (a replay is only as right as its capture); see quoka-capture verify",
+          capture.path, capture.verdict);
+    }
+  }
   const PartStore store(config.out);
   SweepOutcome outcome;
   if (state.complete) {
