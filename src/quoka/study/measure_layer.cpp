@@ -53,6 +53,7 @@ void measure_q_head(const LayerStudy& study, const LoadedGroup& loaded, Index he
   store_theorem(to, check_theorem(q, group.k, rules, study.chunk_size(), study.samples.queries,
                                   study.samples.keys));
   store_queries(to, q, chunks, attention.log_max, study.samples.queries);
+  store_key_similarity(to, q, group.k, chunks.similarity);
   const Pca of_queries = principal_components(std::span(&q, 1));
   store_pca(to, "query", of_queries);
   store_coordinates(to, "query_coordinates", of_queries, q, study.samples.queries);

@@ -57,6 +57,14 @@ void store_bound(const HeadPlace& to, const std::string& bound, const BoundSlack
 
 Index stored_components(const Pca& pca) { return std::min(n_components, pca.variances.size()); }
 
+VectorD sum_of_rows(const ConstMatrixView& block) {
+  VectorD sum = VectorD::Zero(block.cols());
+  for (Index row = 0; row < block.rows(); ++row) {
+    sum += block.row(row).cast<double>().transpose();
+  }
+  return sum;
+}
+
 /// Means of the values over equal ranges of rows.
 void store_binned(const std::span<double>& to, const VectorD& values) {
   const Index n_bins = std::ssize(to);
@@ -171,11 +179,7 @@ void store_queries(const HeadPlace& to, const ConstMatrixView& q, const HeadChun
   to.set("query_norm_mean", chunks.norms.mean());
   to.set("query_norm_min", chunks.norms.minCoeff());
   to.set("query_norm_max", chunks.norms.maxCoeff());
-  VectorD sum = VectorD::Zero(q.cols());
-  for (Index row = 0; row < q.rows(); ++row) {
-    sum += q.row(row).cast<double>().transpose();
-  }
-  to.set("query_concentration", mean_of(sum.norm(), chunks.norms.sum()));
+  to.set("query_concentration", mean_of(sum_of_rows(q).norm(), chunks.norms.sum()));
   const VectorD dissimilarity = -chunks.similarity;
   const VectorD position = VectorD::LinSpaced(q.rows(), 0, static_cast<double>(q.rows() - 1));
   to.set("similarity_position_spearman", spearman(numbers(dissimilarity), numbers(position)));
@@ -192,6 +196,19 @@ void store_queries(const HeadPlace& to, const ConstMatrixView& q, const HeadChun
     norm[i] = chunks.norms[row];
     kept[i] = chunks.kept[static_cast<std::size_t>(row)] ? 1 : 0;
   }
+}
+
+void store_key_similarity(const HeadPlace& to, const ConstMatrixView& q, const ConstMatrixView& k,
+                          const VectorD& similarity) {
+  const VectorD mean_key = sum_of_rows(k).normalized();
+  std::vector<double> dissimilarity;
+  std::vector<double> to_keys;
+  for (Index row = 0; row < q.rows(); ++row) {
+    const VectorD query = q.row(row).cast<double>().transpose().normalized();
+    dissimilarity.push_back(-similarity[row]);
+    to_keys.push_back(query.dot(mean_key));
+  }
+  to.set("similarity_key_spearman", spearman(dissimilarity, to_keys));
 }
 
 void store_keys(const HeadPlace& to, const GroupChunks& chunks, Index n_sinks,

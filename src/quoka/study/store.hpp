@@ -56,6 +56,10 @@ void store_coordinates(const HeadPlace& to, const std::string& name, const Pca& 
 void store_queries(const HeadPlace& to, const ConstMatrixView& q, const HeadChunks& chunks,
                    const VectorD& log_max, const std::vector<Index>& samples);
 
+/// Whether queries far from the mean query are nearer to the keys: the paper's figure 2b.
+void store_key_similarity(const HeadPlace& to, const ConstMatrixView& q, const ConstMatrixView& k,
+                          const VectorD& similarity);
+
 /// Norms and samples of the keys of a KV head.
 void store_keys(const HeadPlace& to, const GroupChunks& chunks, Index n_sinks,
                 const std::vector<Index>& samples);

@@ -120,6 +120,11 @@ void add_components(Variables& all) {
                  "figure 2b: queries on the joint components", ""});
   all.push_back({"joint_key_coordinates", q_with({"key", "component"}),
                  "figure 2b: keys on the joint components", ""});
+  all.push_back(
+      {"similarity_key_spearman", per_q_head,
+       "figure 2b as a number: S against cos(query, mean key)",
+       "Spearman's correlation over all queries; positive: what is far from the mean query "
+       "is nearer to the keys"});
   add("query", per_q_head, "queries alone");
   all.push_back({"query_coordinates", q_with({"query", "component"}),
                  "queries on the components of the queries", ""});
