@@ -33,6 +33,7 @@ def test_sizes_and_labels(ds):
     assert dict(ds.sizes) == {"config": N_CONFIGS, "capture": 1, "layer": 2, "q_head": 9}
     assert ds["capture"].values.tolist() == ["smollm2-135m_needles_2k"]
     assert ds["layer"].values.tolist() == [18, 24]
+    assert ds["capture_verified"].values.tolist() == ["passed"]  # the note beside the embedded capture
     assert ds["q_head"].values.tolist() == list(range(9))
     assert all(len(label) == 10 and int(label, 16) >= 0 for label in ds["config"].values)
 
