@@ -17,6 +17,8 @@ target_compile_options(
             # g++ 12 reports its own AVX-512 intrinsics (GCC bug 105593)
             $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
             $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>
+            # and std::string at -O3 (GCC bug 105651)
+            $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
             $<$<BOOL:${QUOKA_WERROR}>:-Werror>)
 if(QUOKA_SANITIZE)
   target_compile_options(quoka_developer_flags INTERFACE -fsanitize=${QUOKA_SANITIZE}
