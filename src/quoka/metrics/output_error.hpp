@@ -14,8 +14,8 @@ struct OutputError {
   float max_abs = 0;  ///< largest |sparse - dense| over channels; lower is better
 };
 
-/// Compares two rows of channels, sums in float64.
-/// Shapes: sparse and dense [n_channels].
+/// Compares two rows of channels. Sums over channels in float32 lanes, in float64 where a square
+/// could leave its range. Shapes: sparse and dense [n_channels].
 OutputError output_error(const float* sparse, const float* dense, Index n_channels);
 
 /// part / whole as float32, or NaN if whole is below smallest_denominator.

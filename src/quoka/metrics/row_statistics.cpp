@@ -1,12 +1,17 @@
 #include "quoka/metrics/row_statistics.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
 namespace quoka {
 namespace {
+
+constexpr std::array<double, 5> quantiles{0.01, 0.05, 0.50, 0.95, 0.99};
 
 /// Every k-th of the values, k = 1 unless there are too many.
 std::vector<float> thinned(std::vector<float> values) {
@@ -22,46 +27,75 @@ std::vector<float> thinned(std::vector<float> values) {
   return sample;
 }
 
-/// Order statistics of an unsorted array: each search narrows the range of the later ones.
-class Quantiles {
- public:
-  explicit Quantiles(std::vector<float> values) : values_(std::move(values)) {}
+/// Integer that orders like the float (no NaN).
+std::uint32_t order_bits(float value) {
+  constexpr std::uint32_t sign = 0x80000000U;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return (bits & sign) != 0 ? ~bits : bits | sign;
+}
 
-  /// Quantile q within the part [begin, end) of the sorted order that is already in place.
-  /// Returns the place up to which lower quantiles can be searched.
-  std::size_t find(double q, std::size_t begin, std::size_t end, float& result) {
-    const double position = q * static_cast<double>(values_.size() - 1);
-    const auto below = static_cast<std::size_t>(position);
-    const auto at = [this](std::size_t i) {
-      return values_.begin() + static_cast<std::ptrdiff_t>(i);
-    };
-    std::nth_element(at(begin), at(below), at(end));
-    const auto next = std::min_element(at(below) + 1, at(end));
-    const double low = static_cast<double>(*at(below));
-    // Values from `end` on are no smaller, so the neighbour is there if the part ends here.
-    const double high = next != at(end) ? static_cast<double>(*next)
-                        : end < values_.size()
-                            ? static_cast<double>(*std::min_element(at(end), values_.end()))
-                            : low;
-    result = static_cast<float>(low + (position - static_cast<double>(below)) * (high - low));
-    return below;
+/// Order statistics from a histogram over the values' bits: only the bins that hold a wanted rank
+/// are sorted. Bits, not values, so that heavy tails spread over the bins too.
+class OrderStatistics {
+ public:
+  OrderStatistics(const std::vector<float>& values, float smallest, float largest)
+      : values_(values), lowest_(order_bits(smallest)) {
+    const std::uint32_t range = order_bits(largest) - lowest_;
+    shift_ = std::max(0, static_cast<int>(std::bit_width(range)) - bin_bits);
+    for (const float value : values) {
+      ++counts_[bin_of(value)];
+    }
+    for (std::size_t bin = 0, below = 0; bin < counts_.size(); ++bin) {
+      below_[bin] = below;
+      below += counts_[bin];
+    }
   }
 
-  [[nodiscard]] std::size_t size() const { return values_.size(); }
+  /// The value at this place of the sorted order.
+  float at(std::size_t rank) {
+    const auto next = std::ranges::upper_bound(below_, rank);
+    const auto bin = static_cast<std::size_t>(next - below_.begin()) - 1;
+    if (bin != sorted_bin_) {
+      sorted_.clear();
+      for (const float value : values_) {
+        if (bin_of(value) == bin) {
+          sorted_.push_back(value);
+        }
+      }
+      std::ranges::sort(sorted_);
+      sorted_bin_ = bin;
+    }
+    return sorted_[rank - below_[bin]];
+  }
 
  private:
-  std::vector<float> values_;
+  static constexpr int bin_bits = 10;
+  static constexpr std::size_t n_bins = std::size_t{1} << bin_bits;
+
+  [[nodiscard]] std::size_t bin_of(float value) const {
+    return (order_bits(value) - lowest_) >> shift_;
+  }
+
+  const std::vector<float>& values_;
+  std::uint32_t lowest_;
+  int shift_ = 0;
+  std::array<std::size_t, n_bins> counts_{};
+  std::array<std::size_t, n_bins> below_{};  ///< values in lower bins
+  std::vector<float> sorted_;
+  std::size_t sorted_bin_ = n_bins;
 };
 
-/// Writes the five quantiles: the median first, so that the others search half of the values.
-void write_quantiles(std::vector<float> values, std::span<float> results) {
-  Quantiles search(std::move(values));
-  const std::size_t n = search.size();
-  const std::size_t p50 = search.find(0.50, 0, n, results[2]);
-  const std::size_t p05 = search.find(0.05, 0, p50 + 1, results[1]);
-  search.find(0.01, 0, p05 + 1, results[0]);
-  const std::size_t p95 = search.find(0.95, p50, n, results[3]);
-  search.find(0.99, p95, n, results[4]);
+/// Writes the quantiles, interpolated linearly at (n - 1) q.
+void write_quantiles(const std::vector<float>& values, float smallest, float largest,
+                     std::span<float> results) {
+  OrderStatistics order(values, smallest, largest);
+  for (std::size_t i = 0; i < quantiles.size(); ++i) {
+    const double position = quantiles[i] * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(position);
+    const double low = static_cast<double>(order.at(below));
+    const double high = static_cast<double>(order.at(std::min(below + 1, values.size() - 1)));
+    results[i] = static_cast<float>(low + (position - static_cast<double>(below)) * (high - low));
+  }
 }
 
 }  // namespace
@@ -69,15 +103,16 @@ void write_quantiles(std::vector<float> values, std::span<float> results) {
 std::array<float, n_row_statistics> row_statistics(std::span<const float> values, Better better) {
   std::array<float, n_row_statistics> result{};
   result.fill(std::numeric_limits<float>::quiet_NaN());
-  std::vector<float> valid;
-  valid.reserve(values.size());
+  std::vector<float> valid(values.size());
+  std::size_t n_valid = 0;
   double sum = 0;
   for (const float value : values) {
-    if (!std::isnan(value)) {
-      valid.push_back(value);
-      sum += static_cast<double>(value);
-    }
+    const bool is_valid = !std::isnan(value);
+    valid[n_valid] = value;
+    n_valid += is_valid ? 1 : 0;
+    sum += is_valid ? static_cast<double>(value) : 0.0;
   }
+  valid.resize(n_valid);
   result[static_cast<std::size_t>(RowStatistic::n_valid)] = static_cast<float>(valid.size());
   if (valid.empty()) {
     return result;
@@ -88,7 +123,8 @@ std::array<float, n_row_statistics> row_statistics(std::span<const float> values
   result[static_cast<std::size_t>(RowStatistic::worst)] =
       better == Better::higher ? smallest : largest;
   const auto first_quantile = static_cast<std::size_t>(RowStatistic::p01);
-  write_quantiles(thinned(std::move(valid)), std::span(result).subspan(first_quantile, 5));
+  write_quantiles(thinned(std::move(valid)), smallest, largest,
+                  std::span(result).subspan(first_quantile, quantiles.size()));
   return result;
 }
 

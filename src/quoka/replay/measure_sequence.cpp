@@ -241,7 +241,7 @@ void measure_sequence(const ChunkBase& base, const AttentionRules& rules,
   }
   PrefixAttention prefix(base.context, sequence, base.sink_size);
   for (const SequenceMember& member : members) {
-    const PrefixSums sums = prefix.at(member.n_keys);
+    const PrefixSums& sums = prefix.at(member.n_keys);
     const SetMetrics set = measure_set(walk, oracle, member.n_keys);
     for (Index head = 0; head < base.context.group.group_size(); ++head) {
       ChunkRecord& record = member.cell->record(chunk, head);

@@ -7,6 +7,23 @@
 namespace quoka {
 namespace {
 
+/// Sum of at most `block` probabilities: in lanes of fixed places, so that it does not depend on
+/// where the row lies in memory.
+double sum_of(const float* values, Index n) {
+  constexpr Index width = 16;
+  using Lane = Eigen::Array<float, width, 1>;
+  Lane lanes = Lane::Zero();
+  Index i = 0;
+  for (; i + width <= n; i += width) {
+    lanes += Eigen::Map<const Lane>(values + i);
+  }
+  double sum = static_cast<double>(lanes.sum());
+  for (; i < n; ++i) {
+    sum += static_cast<double>(values[i]);
+  }
+  return sum;
+}
+
 /// Keys added at a time; long enough for an efficient matrix product.
 constexpr Index block = 128;
 
@@ -51,17 +68,18 @@ PrefixAttention::PrefixAttention(const ChunkContext& context, const KeySequence&
   }
 }
 
-PrefixSums PrefixAttention::at(Index n) {
+const PrefixSums& PrefixAttention::at(Index n) {
   QUOKA_ASSERT(n >= n_full_ && n <= probs_.cols());
   while (n_full_ + block <= n) {
     add(full_blocks_, n_full_, block);
     n_full_ += block;
   }
-  PrefixSums sums = full_blocks_;
-  if (n_full_ < n) {
-    add(sums, n_full_, n - n_full_);
+  if (n_full_ == n) {
+    return full_blocks_;
   }
-  return sums;
+  with_part_ = full_blocks_;
+  add(with_part_, n_full_, n - n_full_);
+  return with_part_;
 }
 
 void PrefixAttention::add(PrefixSums& sums, Index begin, Index count) const {
@@ -88,9 +106,14 @@ void PrefixAttention::add(PrefixSums& sums, Index begin, Index count) const {
 }
 
 double PrefixAttention::history_sum(Index row, Index begin, Index end) const {
-  const auto segment = probs_.row(row).segment(begin, end - begin).cast<double>();
-  return in_history_.size() == 0 ? segment.sum()
-                                 : segment.dot(in_history_.segment(begin, end - begin).transpose());
+  if (in_history_.size() == 0) {
+    return sum_of(&probs_(row, 0) + begin, end - begin);
+  }
+  double sum = 0;
+  for (Index place = begin; place < end; ++place) {
+    sum += in_history_[place] * static_cast<double>(probs_(row, place));
+  }
+  return sum;
 }
 
 }  // namespace quoka

@@ -26,8 +26,9 @@ class PrefixAttention {
  public:
   PrefixAttention(const ChunkContext& context, const KeySequence& sequence, Index sink_size);
 
-  /// Sums over the first n keys of the order; calls must not go down in n.
-  PrefixSums at(Index n);
+  /// Sums over the first n keys of the order, valid until the next call; calls must not go down in
+  /// n.
+  const PrefixSums& at(Index n);
 
  private:
   void add(PrefixSums& sums, Index begin, Index count) const;
@@ -39,6 +40,7 @@ class PrefixAttention {
   VectorD in_history_;  ///< [length] 1 or 0; empty if all are
   std::vector<Index> sink_places_;  ///< places in the order of history keys below sink_size
   PrefixSums full_blocks_;
+  PrefixSums with_part_;  ///< full_blocks_ and a part of the next block
   Index n_full_ = 0;
 };
 
