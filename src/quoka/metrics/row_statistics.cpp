@@ -55,17 +55,18 @@ class OrderStatistics {
   float at(std::size_t rank) {
     const auto next = std::ranges::upper_bound(below_, rank);
     const auto bin = static_cast<std::size_t>(next - below_.begin()) - 1;
-    if (bin != sorted_bin_) {
-      sorted_.clear();
+    if (bin != current_bin_) {
+      in_bin_.clear();
       for (const float value : values_) {
         if (bin_of(value) == bin) {
-          sorted_.push_back(value);
+          in_bin_.push_back(value);
         }
       }
-      std::ranges::sort(sorted_);
-      sorted_bin_ = bin;
+      current_bin_ = bin;
     }
-    return sorted_[rank - below_[bin]];
+    const auto nth = in_bin_.begin() + static_cast<std::ptrdiff_t>(rank - below_[bin]);
+    std::ranges::nth_element(in_bin_, nth);
+    return *nth;
   }
 
  private:
@@ -81,8 +82,8 @@ class OrderStatistics {
   int shift_ = 0;
   std::array<std::size_t, n_bins> counts_{};
   std::array<std::size_t, n_bins> below_{};  ///< values in lower bins
-  std::vector<float> sorted_;
-  std::size_t sorted_bin_ = n_bins;
+  std::vector<float> in_bin_;                ///< the values of the last bin that was asked for
+  std::size_t current_bin_ = n_bins;
 };
 
 /// Writes the quantiles, interpolated linearly at (n - 1) q.
