@@ -27,15 +27,15 @@ std::vector<float> thinned(std::vector<float> values) {
   return sample;
 }
 
-/// Integer that orders like the float (no NaN).
+/// Integer that orders like the float (no NaN); -0 is +0.
 std::uint32_t order_bits(float value) {
   constexpr std::uint32_t sign = 0x80000000U;
-  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);
   return (bits & sign) != 0 ? ~bits : bits | sign;
 }
 
 /// Order statistics from a histogram over the values' bits: only the bins that hold a wanted rank
-/// are sorted. Bits, not values, so that heavy tails spread over the bins too.
+/// are searched. Bits, not values, so that heavy tails spread over the bins too.
 class OrderStatistics {
  public:
   OrderStatistics(const std::vector<float>& values, float smallest, float largest)

@@ -1,5 +1,6 @@
 #include "quoka/metrics/row_statistics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -59,6 +60,39 @@ TEST_CASE("one value is every statistic", "[metrics][statistics]") {
   CHECK(get(s, RowStatistic::p01) == 0.25F);
   CHECK(get(s, RowStatistic::p99) == 0.25F);
   CHECK(get(s, RowStatistic::worst) == 0.25F);
+}
+
+TEST_CASE("both zeros are one value", "[metrics][statistics]") {
+  const auto s = row_statistics(std::vector<float>{0.0F, -0.0F, 0.0F, -0.0F}, Better::lower);
+
+  CHECK(get(s, RowStatistic::p01) == 0.0F);
+  CHECK(get(s, RowStatistic::p99) == 0.0F);
+}
+
+TEST_CASE("quantiles are those of the sorted values for any spread", "[metrics][statistics]") {
+  // Heavy tails, negative numbers, many equal values: a cubed wave, some of it rounded away.
+  for (const std::size_t n : {2U, 3U, 100U, 4097U}) {
+    std::vector<float> values(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double wave = std::sin(1.7 * static_cast<double>(i) + 0.3);
+      values[i] =
+          static_cast<float>(i % 5 == 0 ? std::round(wave) : std::pow(10.0, 8 * wave) * wave);
+    }
+    const auto s = row_statistics(values, Better::lower);
+    std::sort(values.begin(), values.end());
+    const auto expected = [&values](double q) {
+      const double position = q * static_cast<double>(values.size() - 1);
+      const auto below = static_cast<std::size_t>(position);
+      const auto low = static_cast<double>(values[below]);
+      const auto high = static_cast<double>(values[std::min(below + 1, values.size() - 1)]);
+      return static_cast<float>(low + (position - static_cast<double>(below)) * (high - low));
+    };
+    CHECK(get(s, RowStatistic::p01) == expected(0.01));
+    CHECK(get(s, RowStatistic::p05) == expected(0.05));
+    CHECK(get(s, RowStatistic::p50) == expected(0.50));
+    CHECK(get(s, RowStatistic::p95) == expected(0.95));
+    CHECK(get(s, RowStatistic::p99) == expected(0.99));
+  }
 }
 
 TEST_CASE("above 65536 rows quantiles thin but mean and worst use all rows",
