@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/exit_codes.hpp"
+#include "common/program.hpp"
 #include "quoka/capture/synthetic.hpp"
 #include "quoka/core/error.hpp"
 #include "quoka/results/provenance.hpp"
@@ -31,7 +32,7 @@ Report measure(const BenchOptions& options) {
 }
 
 void describe_machine(Report& report, const BenchOptions& options, int cpu,
-                      const std::string& command_line) {
+                      const std::string& line) {
   const Provenance here = local_provenance();
   report.set_setting("cpu", here.cpu);
   report.set_setting("pinned_to", cpu < 0 ? "nothing" : fmt::format("processor {}", cpu));
@@ -41,17 +42,11 @@ void describe_machine(Report& report, const BenchOptions& options, int cpu,
   report.set_setting("version", fmt::format("{} (commit {})", here.version, here.commit));
   report.set_setting("host", here.host);
   report.set_setting("time_utc", here.created_utc);
-  report.set_setting("command_line", command_line);
+  report.set_setting("command_line", line);
   if (options.verb != BenchVerb::memory) {
     report.set_setting("repetitions",
                        fmt::format("{} after {} warm-ups", options.repetitions, options.warm_ups));
   }
-}
-
-void print_out(const std::string& text) {
-  const bool is_written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  require<IoError>(is_written, "standard output cannot be written");
 }
 
 ExitCode run_program(int argc, const char* const* argv) {
@@ -64,14 +59,9 @@ ExitCode run_program(int argc, const char* const* argv) {
                                                            options.n_tokens.front()));
     return exit_done;
   }
-  std::string command_line;
-  for (int i = 0; i < argc; ++i) {
-    command_line += i == 0 ? "" : " ";
-    command_line += argv[i];
-  }
   const int cpu = options.n_threads == 1 ? pin_to_cpu(options.cpu) : -1;
   Report report = measure(options);
-  describe_machine(report, options, cpu, command_line);
+  describe_machine(report, options, cpu, command_line(argc, argv));
   print_out(options.json ? report.json() : report.text());
   if (!options.out.empty()) {
     report.write(options.out);

@@ -7,6 +7,7 @@
 
 #include "common/exit_codes.hpp"
 #include "common/printable.hpp"
+#include "common/program.hpp"
 #include "quoka/capture/import.hpp"
 #include "quoka/capture/inspect.hpp"
 #include "quoka/capture/verified_state.hpp"
@@ -20,16 +21,12 @@ namespace {
 using namespace quoka;
 using namespace quoka::apps;
 
-void print_out(const std::string& raw) {
-  const std::string text = printable(raw);  // it holds texts of the file
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  require<IoError>(written, "standard output cannot be written");
-}
+/// Prints what may hold texts of a file.
+void print_text(const std::string& text) { print_out(printable(text)); }
 
 ExitCode inspect(const CaptureArguments& arguments) {
   const CaptureReader reader(arguments.input, arguments.limits);
-  print_out(arguments.json ? inspect_json(reader) : inspect_text(reader));
+  print_text(arguments.json ? inspect_json(reader) : inspect_text(reader));
   return exit_done;
 }
 
@@ -76,13 +73,13 @@ ExitCode verify(const CaptureArguments& arguments) {
   const std::string sha256 = sha256_of_file(arguments.input);
   const VerifyReport report = verify_capture(reader, arguments.n_threads);
   if (arguments.json) {
-    print_out(verify_report_json(arguments.input, sha256, report));
+    print_text(verify_report_json(arguments.input, sha256, report));
   } else {
     std::string text;
     for (const LayerCheck& layer : report.layers) {
       text += layer_line(layer);
     }
-    print_out(fmt::format("{}{}: {}\n", text, arguments.input, name_of(report.verdict)));
+    print_text(fmt::format("{}{}: {}\n", text, arguments.input, name_of(report.verdict)));
   }
   if (arguments.record) {
     record(arguments.input, sha256, report);
@@ -104,7 +101,7 @@ void checksum(const CaptureArguments& arguments) {
   for (const TensorChecksum& tensor : tensor_checksums(reader)) {
     text += fmt::format("{}  {}\n", tensor.sha256, tensor.name);
   }
-  print_out(text);
+  print_text(text);
 }
 
 /// How much of a capture is read first in a child process; nothing if that is not needed.

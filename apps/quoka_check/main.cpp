@@ -10,6 +10,7 @@
 
 #include "common/exit_codes.hpp"
 #include "common/printable.hpp"
+#include "common/program.hpp"
 #include "quoka/check/compare.hpp"
 #include "quoka/check/profile_json.hpp"
 #include "quoka/check/report.hpp"
@@ -23,12 +24,8 @@ namespace {
 using namespace quoka;
 using namespace quoka::apps;
 
-void print_out(const std::string& raw) {
-  const std::string text = printable(raw);  // it holds texts of the files
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  require<IoError>(written, "standard output cannot be written");
-}
+/// Prints what may hold texts of a file.
+void print_text(const std::string& text) { print_out(printable(text)); }
 
 /// Before any work: an output that would replace an input or another output.
 void check_outputs(const std::vector<std::string>& inputs, std::vector<std::string> outputs) {
@@ -57,8 +54,8 @@ void make_profile_file(const CheckArguments& arguments) {
   check_outputs({arguments.results_file}, {arguments.out_file});
   const Profile profile = make_profile(read_results(arguments.results_file), arguments.profile);
   write_output(arguments.out_file, profile_json(profile));
-  print_out(fmt::format("wrote {}: {} rows of {} configurations\n", arguments.out_file,
-                        profile.rows.size(), profile.configs.size()));
+  print_text(fmt::format("wrote {}: {} rows of {} configurations\n", arguments.out_file,
+                         profile.rows.size(), profile.configs.size()));
 }
 
 ExitCode check(const CheckArguments& arguments) {
@@ -72,7 +69,7 @@ ExitCode check(const CheckArguments& arguments) {
   if (!arguments.markdown_file.empty()) {
     write_output(arguments.markdown_file, printable(report_markdown(comparison)));
   }
-  print_out(report_text(comparison));
+  print_text(report_text(comparison));
   return comparison.n_failures() == 0 ? exit_done : exit_failed;
 }
 

@@ -1,14 +1,13 @@
 // quoka-geometry: measures the queries and keys of a capture's layers, to one HDF5 file.
 
 #include <fmt/format.h>
-#include <signal.h>
 
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <new>
 
 #include "common/exit_codes.hpp"
+#include "common/program.hpp"
 #include "quoka/capture/verified_state.hpp"
 #include "quoka/core/atomic_file.hpp"
 #include "quoka/core/error.hpp"
@@ -23,21 +22,6 @@ namespace {
 
 using namespace quoka;
 using namespace quoka::apps;
-
-std::atomic<bool> stop_requested{false};  // written by the signal handler
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-void on_stop_signal(int) { stop_requested.store(true); }
-
-void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_stop_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // a second Ctrl-C ends at once
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of write, like a full disk
-}
 
 void check_stop() {
   require<Interrupted>(!stop_requested.load(),
@@ -110,7 +94,7 @@ StudyAxes study_axes(const CaptureReader& reader, const std::vector<Index>& laye
 
 /// A file with facts and no values yet.
 GeometryFile new_file(const CaptureReader& reader, const std::vector<Index>& layers,
-                      const GeometryArguments& arguments, std::string command_line) {
+                      const GeometryArguments& arguments, std::string line) {
   const std::string sha256 = sha256_of_file(arguments.capture);
   GeometryFile file{
       .capture = {.stem = reader.path().stem().string(),
@@ -126,7 +110,7 @@ GeometryFile new_file(const CaptureReader& reader, const std::vector<Index>& lay
     const CaptureLayer& layer = reader.layer(layer_idx);
     file.layers.push_back({true, layer_kind(layer), layer.rules.scale, layer.shape});
   }
-  file.provenance.command_line = std::move(command_line);
+  file.provenance.command_line = std::move(line);
   file.provenance.config_text = settings_text(arguments.settings);
   file.provenance.threads = arguments.settings.n_threads;
   file.provenance.units_total = std::ssize(layers);
@@ -153,11 +137,11 @@ void measure(const CaptureReader& reader, Index place, Index layer_idx, Geometry
   }
 }
 
-ExitCode run(const GeometryArguments& arguments, std::string command_line) {
+ExitCode run(const GeometryArguments& arguments, std::string line) {
   const CaptureReader reader(arguments.capture);
   const std::vector<Index> layers = chosen_layers(reader, arguments.layers);
   check_output(arguments);
-  GeometryFile file = new_file(reader, layers, arguments, std::move(command_line));
+  GeometryFile file = new_file(reader, layers, arguments, std::move(line));
   for (Index place = 0; place < std::ssize(layers); ++place) {
     const Index layer_idx = layers[static_cast<std::size_t>(place)];
     measure(reader, place, layer_idx, file);
@@ -171,10 +155,7 @@ ExitCode run(const GeometryArguments& arguments, std::string command_line) {
                unit.layer_idx, unit.reason);
   }
   if (!arguments.quiet) {
-    const std::string text = summary_table(file);
-    const bool written =
-        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    require<IoError>(written, "standard output cannot be written");
+    print_out(summary_table(file));
   }
   return file.provenance.failed.empty() ? exit_done : exit_failed;
 }
@@ -187,8 +168,8 @@ int main(int argc, char** argv) {
     if (!arguments.run) {
       return exit_done;
     }
-    install_signal_handlers();
-    return run(arguments, fmt::format("{}", fmt::join(argv, argv + argc, " ")));
+    handle_stop_signals();
+    return run(arguments, command_line(argc, argv));
   } catch (...) {
     return report_exception("quoka-geometry");
   }

@@ -1,16 +1,15 @@
 // quoka-sweep: a grid of selector configurations over captures, to one results file and a table.
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <sstream>
 
 #include "common/exit_codes.hpp"
+#include "common/program.hpp"
 #include "quoka/core/atomic_file.hpp"
 #include "quoka/core/error.hpp"
 #include "quoka/results/export.hpp"
@@ -24,22 +23,6 @@ namespace {
 using namespace quoka;
 using namespace quoka::apps;
 
-std::atomic<bool> stop_requested{false};  // written by the signal handler
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-void on_stop_signal(int) { stop_requested.store(true); }
-
-void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_stop_signal;
-  action.sa_flags =
-      static_cast<int>(SA_RESETHAND);  // a second Ctrl-C ends at once; that is safe too
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of write, like a full disk
-}
-
 void start_logging(Verbosity verbosity) {
   const auto logger = spdlog::stderr_color_mt("quoka-sweep");
   logger->set_pattern("%^%l%$: %v");
@@ -49,29 +32,7 @@ void start_logging(Verbosity verbosity) {
   spdlog::set_default_logger(logger);
 }
 
-void print_out(const std::string& text) {
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  require<IoError>(written, "standard output cannot be written");
-}
-
 /// Words with anything but plain characters in single quotes, as a shell wants them.
-std::string command_line(int argc, const char* const* argv) {
-  std::string line;
-  for (int i = 0; i < argc; ++i) {
-    const std::string word = argv[i];
-    const bool plain = !word.empty() && word.find_first_not_of(
-                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                            "0123456789_-+=./:,%@") == std::string::npos;
-    std::string quoted;
-    for (const char c : word) {
-      quoted += c == '\'' ? "'\\''" : std::string(1, c);
-    }
-    line += (i == 0 ? "" : " ") + (plain ? word : "'" + quoted + "'");
-  }
-  return line;
-}
-
 SweepConfig sweep_config(const SweepArguments& arguments) {
   std::vector<Setting> settings;
   if (!arguments.config_file.empty()) {
@@ -147,7 +108,7 @@ void list_selectors() {
 ExitCode run_program(int argc, const char* const* argv) {
   const SweepArguments arguments = parse_arguments(argc, argv);
   start_logging(arguments.verbosity);
-  install_signal_handlers();
+  handle_stop_signals();
   switch (arguments.verb) {
     case Verb::none:
       break;
