@@ -26,12 +26,12 @@ namespace {
 constexpr rlim_t max_child_memory = rlim_t{2} << 30;
 constexpr std::size_t max_message = std::size_t{64} << 10;
 
-#if defined(__has_feature)  // clang
+#if defined(__SANITIZE_ADDRESS__)  // gcc
+#define QUOKA_ADDRESS_SANITIZER
+#elif defined(__has_feature)  // clang; some headers define it for gcc too
 #if __has_feature(address_sanitizer)
 #define QUOKA_ADDRESS_SANITIZER
 #endif
-#elif defined(__SANITIZE_ADDRESS__)  // gcc
-#define QUOKA_ADDRESS_SANITIZER
 #endif
 #ifdef QUOKA_ADDRESS_SANITIZER
 constexpr bool limits_memory = false;  // the sanitizer reserves terabytes of addresses

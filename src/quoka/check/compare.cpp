@@ -62,8 +62,11 @@ void check_layers(const Profile& profile, const std::vector<ProfileCapture>& cap
   }
   for (const ProfileCapture& capture : captures) {
     const auto known = std::ranges::find(profile.captures, capture.sha256, &ProfileCapture::sha256);
+    if (known == profile.captures.end()) {
+      continue;
+    }
     require<ConfigError>(
-        known == profile.captures.end() || known->layers == capture.layers,
+        known->layers == capture.layers,
         "the results hold layers {} of {}, the profile layers {} (groups by {} would hold other "
         "layers); sweep the layers of the profile, or make it with --group layer",
         fmt::join(capture.layers, " "), capture.model_id, fmt::join(known->layers, " "),
