@@ -60,6 +60,8 @@ Hdf5Id create(const std::string& name, const Hdf5Id& access) {
                         H5Pclose);
   const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;  // netCDF tools need it
   call<IoError>(name, "track creation order", H5Pset_link_creation_order, creation.get(), order);
+  // Without times of objects the same content gives the same bytes.
+  call<IoError>(name, "leave out times", H5Pset_obj_track_times, creation.get(), false);
   call<IoError>(name, "track creation order", H5Pset_attr_creation_order, creation.get(), order);
   return {call<IoError>(name, "create it; check that its directory exists and may be written",
                         H5Fcreate, name.c_str(), static_cast<unsigned>(H5F_ACC_TRUNC),

@@ -48,6 +48,7 @@ Hdf5Id make_space(const std::string& where, const std::vector<Index>& shape) {
 Hdf5Id make_creation_list(const std::string& where, const DatasetOptions& options) {
   Hdf5Id list(call<IoError>(where, "create a property list", H5Pcreate, H5P_DATASET_CREATE),
               H5Pclose);
+  call<IoError>(where, "leave out times", H5Pset_obj_track_times, list.get(), false);
   call<IoError>(where, "track creation order", H5Pset_attr_creation_order, list.get(),
                 static_cast<unsigned>(H5P_CRT_ORDER_TRACKED));
   if (!options.chunk.empty()) {
@@ -130,6 +131,7 @@ Hdf5Group Hdf5Group::create_group(const std::string& name) const {
                     H5Pclose);
   const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
   call<IoError>(where, "track creation order", H5Pset_link_creation_order, list.get(), order);
+  call<IoError>(where, "leave out times", H5Pset_obj_track_times, list.get(), false);
   call<IoError>(where, "track creation order", H5Pset_attr_creation_order, list.get(), order);
   return {{call<IoError>(where, "create it", H5Gcreate2, id(), name.c_str(), H5P_DEFAULT,
                          list.get(), H5P_DEFAULT),
