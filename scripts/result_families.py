@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from quoka_paper.prompts_statistics import text
+
 BUDGET_NAMES = ("budget", "budget_keys", "budget_percent")
 
 
@@ -18,13 +20,6 @@ class Family:
     label: str
     n_differences: int  # parameters in which it differs from its selector's common values
     configs: list = field(default_factory=list)  # positions along ds.config, by keys kept
-
-
-def text(value):
-    """A parameter as one writes it: 16 for 16.0, "" for NaN (it does not matter there)."""
-    if isinstance(value, (float, np.floating)):
-        return "" if np.isnan(value) else f"{value:g}"
-    return str(value)
 
 
 def parameter_table(ds):
