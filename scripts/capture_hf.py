@@ -172,12 +172,12 @@ def interrupt(number, _):
                       " starts again")
 
 
-def main(arguments=None):
-    options = parse_arguments(arguments)
+def guarded(run_program, options) -> int:
+    """Runs it with these options; faults become a message and the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     try:
-        run(options)
+        run_program(options)
     except CaptureError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -193,8 +193,16 @@ def main(arguments=None):
     return 0
 
 
-if __name__ == "__main__":
-    code = main()
+def main(arguments=None) -> int:
+    return guarded(run, parse_arguments(arguments))
+
+
+def end(code: int):
+    """Leaves the program with this exit code."""
     if code == IO_ERROR:
         os._exit(code)  # after a failed write, HDF5 may crash while Python ends
     sys.exit(code)
+
+
+if __name__ == "__main__":
+    end(main())
