@@ -35,7 +35,7 @@ class NothingToPlot(Exception):
 
 def arrow(better):
     """The direction that is better, for an axis label."""
-    return {"lower": " \N{DOWNWARDS ARROW} better", "higher": " \N{UPWARDS ARROW} better"}.get(better, "")
+    return {"lower": "\N{DOWNWARDS ARROW} better", "higher": "\N{UPWARDS ARROW} better"}.get(better, "")
 
 
 def style(place, n_coloured=len(COLOURS)):
@@ -54,7 +54,7 @@ def reference_style(name):
 
 def n_characters(width, size=NOTE_SIZE):
     """Characters of a proportional font that fit in a line of so many inches."""
-    return int(width * 72 / (0.54 * size))
+    return int(width * 72 / (0.53 * size))
 
 
 def finish(fig, notes, legend=None, title=None):

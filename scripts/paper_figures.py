@@ -1,238 +1,188 @@
-"""Figures of one study (see paper_series): values, paired differences, differences by layer.
+"""Figures of one study (see paper_series): values, paired differences from the base, differences by layer.
 
 The unit is the prompt: a value is a mean over the layers and heads of a prompt, a point the mean over prompts, a
 bar the 95 % bootstrap interval of that mean (quoka_paper/prompts_statistics.py).
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
-from figure_style import (GREY, WIDTHS, NothingToPlot, arrow, finish, reference_style, set_error_scale, set_key_ticks,
-                          style)
-from quoka_paper.prompts_statistics import (MIN_PROMPTS, RESAMPLES, difference, interval, per_prompt,
-                                            per_prompt_and_layer)
+from figure_style import GREY, NothingToPlot, arrow, finish, reference_style, set_error_scale, set_key_ticks
+from paper_panels import (BAR, PANELS, always_shown, axis_label, bars, ends, estimate, fit, grid, name_outside,
+                          name_panels, notes, panels_of, remark, span, styled)
+from quoka_paper.prompts_statistics import difference, per_prompt, per_prompt_and_layer
 
-PANELS = {
-    "out_rel_l2_mean": ("output error", "relative L2 error, mean over rows"),
-    "out_rel_l2_p99": ("tail of the output error", "relative L2 error, 99th percentile"),
-    "mass_recall_no_sink_mean": ("attention mass kept", "mass recall without sinks"),
-    "needle_key_recall": ("needle kept", "needle key recall"),
-}
-BAR = {"elinewidth": 0.8, "capsize": 0}
-
-
-def holds_values(ds, study, name):
-    return name in ds and bool(ds[name].isel(config=study.configs()).notnull().any())
-
-
-def panels_of(ds, study):
-    names = [name for name in PANELS if holds_values(ds, study, name)]
-    if not names:
-        raise NothingToPlot("no configuration of the study has an active row")
-    return names
-
-
-def grid(n_panels, columns, height, **shared):
-    """Panels in one row at two columns of a page, in two rows at one column; named (a), (b), ..."""
-    n_rows = 1 if columns == 2 else -(-n_panels // 2)
-    n_columns = -(-n_panels // n_rows)
-    width = WIDTHS[columns] if n_panels > 1 else WIDTHS[1]
-    fig, axes = plt.subplots(n_rows, n_columns, figsize=(width, height * n_rows), squeeze=False, **shared)
-    for spare in axes.flat[n_panels:]:
-        spare.remove()
-    return fig, list(axes.flat[:n_panels])
-
-
-def name_panel(axes, place, words):
-    axes.set_title(f"({'abcdefgh'[place]}) {words}", loc="left")
-
-
-def styled(study):
-    """(series, style, label) of everything that is drawn, references first, so that they lie below."""
-    one_each = {series.label: series for series in reversed(study.references)}  # where by value: the base's
-    for label, series in sorted(one_each.items()):
-        yield series, reference_style(label), label
-    for place, series in enumerate(study.series):
-        base = " (base)" if place == 0 and len(study.series) > 1 else ""
-        yield series, style(place), series.label + base
-
-
-def estimate(ds, point, name):
-    return interval(per_prompt(ds, name, point.configs))
-
-
-def bars(intervals):
-    """Lengths below and above the means, as matplotlib wants them; none where there is no interval."""
-    return np.nan_to_num([[i.mean - i.low for i in intervals], [i.high - i.mean for i in intervals]])
-
-
-def draw_by_budget(axes, ds, study, name):
-    drawn = list(styled(study))
-    for place, (series, look, label) in enumerate(drawn):
-        found = [estimate(ds, point, name) for point in series.points]
-        dodge = 1 + 0.02 * (place - len(drawn) / 2)  # so that intervals do not cover each other
-        for percent, fill in ((False, "full"), (True, "none")):
-            chosen = [i for i, point in enumerate(series.points) if point.budget.endswith("%") == percent]
-            if chosen:
-                keys = np.array([series.points[i].keys for i in chosen]) * dodge
-                axes.errorbar(keys, [found[i].mean for i in chosen], bars([found[i] for i in chosen]), **look, **BAR,
-                              markersize=4, fillstyle=fill, label=label if chosen[0] == 0 else "_")
-    set_key_ticks(axes, [point.keys for series in study.series for point in series.points])
-    axes.set_xlabel("keys kept per chunk and KV head")
-
-
-def rows_of(study):
-    """What the lines of a figure of values are, from top to bottom: one per value, then references by themselves."""
-    apart = [series for series in study.references if not series.value]
-    return study.series + sorted(apart, key=lambda series: series.label)
-
-
-def draw_by_value(axes, ds, study, name):
-    looks = {series.label: look for series, look, _ in styled(study)}
-    for y, series in enumerate(rows_of(study)):
-        (point,) = series.points
-        found = estimate(ds, point, name)
-        is_reference = series in study.references
-        look = reference_style(series.label) if is_reference else looks[series.label]
-        axes.errorbar(found.mean, y, xerr=bars([found]), **{**look, "linestyle": ""}, **BAR, markersize=4.5)
-        if is_reference:
-            axes.axvline(found.mean, color=GREY, linewidth=0.6, linestyle=look["linestyle"], zorder=0)
-        else:
-            for other in (s for s in study.references if s.value == series.value):
-                mean = estimate(ds, other.points[0], name)
-                axes.errorbar(mean.mean, y + 0.2, xerr=bars([mean]), **{**reference_style(other.label), "linestyle": ""},
-                              **BAR, markersize=4.5, label=other.label if y == 0 else "_")
-    axes.set_ylim(len(rows_of(study)) - 0.5, -0.5)
-    axes.set_yticks(range(len(rows_of(study))), [series.label for series in rows_of(study)])
-    axes.grid(axis="y", alpha=0.2, linewidth=0.5)
+MAX_BUDGETS = 4  # panels of paired differences
 
 
 def values(ds, study, columns):
     """Error, tail, mass and needle recall: against the budget if it varies, else one line per value."""
     names = panels_of(ds, study)
-    by_budget = len(study.budgets) > 1
-    height = 1.75 if by_budget else 0.17 * len(rows_of(study)) + 0.7
-    fig, all_axes = grid(len(names), columns, height, sharey=False if by_budget else True)
-    for place, (axes, name) in enumerate(zip(all_axes, names)):
-        title, label = PANELS[name]
-        (draw_by_budget if by_budget else draw_by_value)(axes, ds, study, name)
-        name_panel(axes, place, title)
-        (axes.set_ylabel if by_budget else axes.set_xlabel)(label + "\n" + arrow(ds[name].attrs["better"]).strip())
-        means = np.array([estimate(ds, point, name).mean for s in study.series + study.references for point in s.points])
-        if by_budget and ds[name].attrs["better"] == "lower":
-            set_error_scale("y", axes, means)
-    handles, labels = all_axes[0].get_legend_handles_labels()
-    return finish(fig, notes(ds, study, names), (handles, labels), study.parameter if by_budget else None)
+    if len(study.budgets) > 1 and study.parameter != "combinations":
+        return values_by_budget(ds, study, names, columns)
+    return values_by_value(ds, study, names, columns)
 
 
-def differences_to_base(ds, study, name, budget):
-    """(style, label, interval) of each series and reference minus the base, at one budget."""
-    base = study.series[0].at(budget)
-    for series, look, label in styled(study):
-        point = series.at(budget)
-        if base and point and series is not study.series[0]:
-            yield look, label, difference(per_prompt(ds, name, point.configs), per_prompt(ds, name, base.configs))
+def values_by_budget(ds, study, names, columns):
+    fig, panels = grid(*((-(-len(names) // 2), 2) if columns == 2 else (len(names), 1)), len(names), columns, 1.9)
+    for axes, name in zip(panels, names):
+        drawn = [(series, look, label, [estimate(ds, point, name) for point in series.points])
+                 for series, look, label in styled(study)]
+        for place, (series, look, label, found) in enumerate(drawn):
+            dodge = 1 + 0.015 * (place - len(drawn) / 2)  # so that intervals do not cover each other
+            for percent, fill in ((False, "full"), (True, "none")):
+                chosen = [i for i, point in enumerate(series.points) if point.budget.endswith("%") == percent]
+                if chosen:
+                    suffix = ", budget in %" if percent and len(chosen) < len(found) else ""
+                    axes.errorbar([series.points[i].keys * dodge for i in chosen], [found[i].mean for i in chosen],
+                                  bars([found[i] for i in chosen]), **look, **BAR, markersize=4, fillstyle=fill,
+                                  label=label + suffix)
+        inside = np.concatenate([ends(found) for series, _, _, found in drawn if always_shown(study, series)])
+        if ds[name].attrs["better"] == "lower":
+            set_error_scale("y", axes, inside)
+        outside = fit(axes, "y", inside, {series.label: ends(found) for series, _, _, found in drawn
+                                          if not always_shown(study, series)})
+        name_outside(axes, outside)
+        set_key_ticks(axes, [point.keys for series in study.series for point in series.points])
+        axes.set_xlabel("keys kept per chunk and KV head")
+        axes.set_ylabel(axis_label(ds, name))
+    name_panels(panels, [PANELS[name][0] for name in names])
+    return finish(fig, notes(ds, study, names), panels[0].get_legend_handles_labels(), study.parameter)
+
+
+def values_by_value(ds, study, names, columns):
+    """One line per value; references below, or under the value at which they were measured."""
+    budget = study.budgets[0]
+    rows = study.series + [series for series in study.references if not series.value]
+    labels = [series.label.replace(", ", ",\n") for series in rows]
+    measured = any(series.value for series in study.references)
+    row_height = 0.17 * (1 + max(label.count("\n") for label in labels)) + (0.2 if measured else 0)
+    size = (1, len(names)) if columns == 2 else (-(-len(names) // 2), 2)
+    fig, panels = grid(*size, len(names), columns, row_height * len(rows) + 0.75, sharey=True)
+    for axes, name in zip(panels, names):
+        draw_rows(axes, ds, study, rows, name, budget)
+        axes.set_ylim(len(rows) - 0.2 if measured else len(rows) - 0.4, -0.6)
+        axes.set_yticks(range(len(rows)), labels)
+        axes.grid(axis="y", alpha=0.2, linewidth=0.5)
+        axes.set_xlabel(axis_label(ds, name, "\n"))
+    name_panels(panels, [PANELS[name][0] for name in names])
+    handles = {label: handle for panel in panels for handle, label in zip(*panel.get_legend_handles_labels())}
+    return finish(fig, notes(ds, study, names, budget), (list(handles.values()), list(handles)))
+
+
+def draw_rows(axes, ds, study, rows, name, budget):
+    """One metric of every row; a reference that is far off is a number at the edge."""
+    looks = {id(series): look for series, look, _ in styled(study)}
+    inside, references = [], {}
+    for y, series in enumerate(rows):
+        below = [s for s in study.references if s.value and s.value == series.value]
+        for shift, drawn in zip((0, 0.27, 0.54), [series, *below]):
+            point = drawn.at(budget)
+            if not point:
+                continue
+            found = estimate(ds, point, name)
+            is_reference = drawn in study.references
+            look = reference_style(drawn.label) if is_reference else looks[id(drawn)]
+            axes.errorbar(found.mean, y + shift, xerr=bars([found]), **{**look, "linestyle": ""}, **BAR, markersize=4,
+                          label=f"{drawn.label} (reference)" if drawn in below else None)
+            if always_shown(study, drawn):
+                inside.extend(ends([found]))
+            else:
+                references[y + shift] = ends([found])
+            if is_reference and drawn not in below:
+                axes.axvline(found.mean, color=GREY, linewidth=0.6, linestyle=look["linestyle"], zorder=0)
+    for y, found in fit(axes, "x", np.array(inside), references).items():
+        right = np.mean(found) > np.mean(axes.get_xlim())
+        remark(axes, f"{span(found)} →" if right else f"← {span(found)}", (0.99 if right else 0.01, y),
+               xycoords=("axes fraction", "data"), ha="right" if right else "left", va="center")
+
+
+def compared(ds, study):
+    """Raises NothingToPlot if there is nothing to compare with the base."""
+    if len(study.series) < 2:
+        raise NothingToPlot("one value: nothing to compare")
 
 
 def both_sides(ds, study, columns):
     """Average error against needle recall, each minus the base's: what one number alone would hide."""
+    compared(ds, study)
     if ds.sizes["capture"] < 2:
         raise NothingToPlot("one prompt: differences need several")
-    if len(study.series) < 2:
-        raise NothingToPlot("one value: nothing to compare")
-    names = panels_of(ds, study)
-    x_name, y_name = "out_rel_l2_mean", names[-1]
-    if len(names) < 3:
-        raise NothingToPlot("neither needles nor attention mass to set against the error")
-    budgets = study.budgets[-4:]
-    fig, all_axes = grid(len(budgets), columns, 2.0, sharex=True, sharey=True)
-    for place, (axes, budget) in enumerate(zip(all_axes, budgets)):
-        for (look, label, x), (_, _, y) in zip(differences_to_base(ds, study, x_name, budget),
-                                               differences_to_base(ds, study, y_name, budget)):
-            axes.errorbar(x.mean, y.mean, bars([y]), bars([x]), **{**look, "linestyle": ""}, **BAR, markersize=4.5,
-                          label=label)
+    x_name, y_name = "out_rel_l2_mean", panels_of(ds, study)[-1]
+    budgets = study.budgets[: 1 if study.parameter == "combinations" else MAX_BUDGETS]
+    n_columns = min(columns, len(budgets))
+    fig, panels = grid(-(-len(budgets) // n_columns), n_columns, len(budgets), n_columns, 2.2, sharex=True, sharey=True)
+    inside, references = ([], []), {}
+    for axes, budget in zip(panels, budgets):
+        for series, look, label, found in pairs_of_differences(ds, study, (x_name, y_name), budget):
+            axes.errorbar(found[0].mean, found[1].mean, bars(found[1:]), bars(found[:1]), **{**look, "linestyle": ""},
+                          **BAR, markersize=4, label=label)
+            if not always_shown(study, series):
+                references.setdefault(series.label, {})[budget] = found
+                continue
+            for axis, one in zip(inside, found):
+                axis.extend(ends([one]))
         axes.axhline(0, color="0.7", linewidth=0.6, zorder=0)
         axes.axvline(0, color="0.7", linewidth=0.6, zorder=0)
-        axes.plot(0, 0, **{**style(0), "linestyle": ""}, markersize=4.5, label=f"{study.series[0].label} (base)")
-        axes.xaxis.set_major_locator(MaxNLocator(4))
-        name_panel(axes, place, f"budget {budget}")
-        axes.annotate("better on both", (0.03, 0.97), xycoords="axes fraction", va="top", color=GREY, fontsize=7)
-        axes.set_xlabel("difference of the error" + arrow("lower"))
-    title = PANELS[y_name][1]
-    all_axes[0].set_ylabel(f"difference of the\n{title}" + arrow("higher"))
-    note = f"error: {PANELS[x_name][1]}; differences from the base are paired over prompts"
-    return finish(fig, [note, *notes(ds, study, [x_name, y_name])], all_axes[0].get_legend_handles_labels(),
+        remark(axes, "better on both", (0.02, 0.98), ha="left")
+        axes.set_xlabel(f"error minus base {arrow('lower')}")
+        axes.set_ylabel(f"{PANELS[y_name][1]}\nminus base {arrow('higher')}")
+        axes.label_outer()
+    far = {label for place, axis in enumerate("xy") for label in fit(panels[0], axis, inside[place], {
+        label: ends([found[place] for found in by_budget.values()]) for label, by_budget in references.items()})}
+    for axes, budget in zip(panels, budgets):
+        words = [f"{label} at ({found[0].mean:+.2g}, {found[1].mean:+.2g})" for label in sorted(far)
+                 for at, found in references[label].items() if at == budget]
+        remark(axes, "\n".join(words), (0.98, 0.98))
+    name_panels(panels, [f"budget {budget}" for budget in budgets])
+    note = "differences are paired over prompts"
+    if len(study.budgets) > len(budgets):
+        note += f"; budgets {', '.join(study.budgets[len(budgets):])} are left out"
+    return finish(fig, [note, *notes(ds, study, [x_name, y_name])], panels[0].get_legend_handles_labels(),
                   study.parameter)
 
 
-def by_layer(ds, study, columns):
-    """Differences from the base in each layer, at the base's budget."""
-    if ds.sizes["layer"] < 2:
-        raise NothingToPlot("one layer")
-    if len(study.series) < 2:
-        raise NothingToPlot("one value: nothing to compare")
-    names = [name for name in panels_of(ds, study) if not name.endswith("p99")]
-    budget = study.series[0].points[0].budget
+def pairs_of_differences(ds, study, names, budget):
+    """(series, style, label, [interval per metric]) of everything that has a value at this budget, minus the base."""
     base = study.series[0].at(budget)
-    fig, all_axes = grid(len(names), columns, 1.9)
+    for series, look, label in styled(study):
+        point = series.at(budget)
+        if base and point:
+            yield series, look, label, [difference(per_prompt(ds, name, point.configs),
+                                                   per_prompt(ds, name, base.configs)) for name in names]
+
+
+def by_layer(ds, study, columns):
+    """Differences from the base in each layer, at the base's first budget."""
+    compared(ds, study)
+    n_layers = ds.sizes["layer"]
+    if n_layers < 2:
+        raise NothingToPlot("one layer")
+    names = [name for name in panels_of(ds, study) if not name.endswith("p99")]
+    budget = study.budgets[0]
+    base = study.series[0].at(budget)
+    fig, panels = grid(len(names), 1, len(names), columns, 1.45, sharex=True)
     drawn = [entry for entry in styled(study) if entry[0] is not study.series[0] and entry[0].at(budget)]
-    for place, (axes, name) in enumerate(zip(all_axes, names)):
+    for axes, name in zip(panels, names):
         base_values = per_prompt_and_layer(ds, name, base.configs)
+        inside, references = [0.0], {}
         for order, (series, look, label) in enumerate(drawn):
             other = per_prompt_and_layer(ds, name, series.at(budget).configs)
-            found = [difference(other[:, i], base_values[:, i]) for i in range(ds.sizes["layer"])]
-            x = np.arange(ds.sizes["layer"]) + 0.6 * ((order + 0.5) / len(drawn) - 0.5)
+            found = [difference(other[:, i], base_values[:, i]) for i in range(n_layers)]
+            x = np.arange(n_layers) + 0.8 * ((order + 0.5) / len(drawn) - 0.5)
             axes.errorbar(x, [f.mean for f in found], bars(found), **{**look, "linestyle": ""}, **BAR, markersize=3.5,
                           label=label)
+            if always_shown(study, series):
+                inside.extend(ends(found))
+            else:
+                references[series.label] = ends(found)
+        name_outside(axes, fit(axes, "y", inside, references))
         axes.axhline(0, color="0.7", linewidth=0.6, zorder=0)
-        axes.set_xticks(range(ds.sizes["layer"]), [str(layer) for layer in ds["layer"].values])
-        axes.set_xlabel("layer")
-        axes.set_ylabel(f"difference of the\n{PANELS[name][1]}" + arrow(ds[name].attrs["better"]))
-        name_panel(axes, place, PANELS[name][0])
-    note = f"differences from {study.parameter}={study.series[0].value}, paired over prompts, budget {budget}"
-    return finish(fig, [note, *notes(ds, study, names)], all_axes[0].get_legend_handles_labels(), study.parameter)
-
-
-def notes(ds, study, names):
-    """What the panels do not say: n, interval, what is fixed, rows, floor."""
-    numbers = {name: max(interval(per_prompt(ds, name, point.configs)).n for series in study.series
-                         for point in series.points) for name in names}
-    n = max(numbers.values())
-    with_needle = numbers.get("needle_key_recall")
-    prompts = f"n = {n} prompt{'s' if n > 1 else ''}"
-    prompts += f", {with_needle} with needles" if with_needle is not None else ", none with needles"
-    layers = [str(layer) for layer in ds["layer"].values]
-    layers = ", ".join(layers if len(layers) < 13 else [*layers[:3], "...", layers[-1]])
-    enough = n >= MIN_PROMPTS
-    bar = (f"bars: 95 % percentile bootstrap interval over prompts ({RESAMPLES:,} resamples)"
-           if enough else f"no intervals: fewer than {MIN_PROMPTS} prompts")
-    if enough and with_needle is not None and with_needle < MIN_PROMPTS:
-        bar += f"; needle recall has none (fewer than {MIN_PROMPTS} prompts)"
-    fixed = [f"{name}={value}" for name, value in study.base.items() if value and name not in (
-        study.parameter, "seed", "budget")]
-    if len(study.budgets) == 1:
-        fixed.append(f"budget={study.budgets[0]}")
-    floor = float(ds["floor_out_rel_l2"].mean())
-    return [
-        f"means over {prompts}, layers {layers}, {ds.sizes['q_head']} query heads; {bar}",
-        f"everywhere {', '.join(fixed)}",
-        f"numeric floor of the error {floor:.1e}" if np.isfinite(floor) else "",
-        references_note(study),
-        rows_note(ds, study),
-    ]
-
-
-def references_note(study):
-    by_value = [series for series in study.references if series.value]
-    if not by_value or len(study.budgets) == 1:
-        return ""
-    return f"oracle and random: at {study.parameter}={study.series[0].value}"
-
-
-def rows_note(ds, study):
-    rows = ds["n_rows_active"].isel(config=study.configs()).sum(["capture", "layer", "q_head"]).values
-    if len(set(rows)) == 1:
-        return ""
-    return ("the active rows differ between these configurations, so their means are not over the same rows "
-            "(for budgets: set min_history to one more than the largest)")
+        for border in range(1, n_layers):
+            axes.axvline(border - 0.5, color="0.9", linewidth=0.5, zorder=0)
+        axes.set_xlim(-0.5, n_layers - 0.5)
+        axes.set_xticks(range(n_layers), [str(layer) for layer in ds["layer"].values])
+        axes.set_ylabel("minus base " + arrow(ds[name].attrs["better"]))
+    panels[-1].set_xlabel("layer")
+    name_panels(panels, [f"{PANELS[name][0]} ({PANELS[name][1]})" for name in names])
+    note = f"differences from {study.series[0].label} (base), paired over prompts"
+    return finish(fig, [note, *notes(ds, study, names, budget)], panels[0].get_legend_handles_labels(), study.parameter)

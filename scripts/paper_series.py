@@ -38,7 +38,7 @@ class Series:
 @dataclass
 class Study:
     parameter: str
-    base: dict  # the base configuration, {parameter: text}
+    base: dict  # {parameter: text} of the base configuration
     series: list  # the base's first
     references: list
 
@@ -60,52 +60,71 @@ def agrees(row, base, free):
     return all(row[name] == value or "" in (row[name], value) for name, value in base.items() if name not in free)
 
 
-def gather(rows, table, parameter, label_of):
-    """Series of these configurations by value; those that differ in more than base and value say so."""
+def gather(rows, table, value_of, label_of):
+    """Series of these configurations, one per value and label."""
     found = {}
     for i in rows:
-        found.setdefault((label_of(i), table[i][parameter]), {}).setdefault(table[i]["budget"], []).append(i)
+        found.setdefault((label_of(i), value_of(i)), {}).setdefault(table[i]["budget"], []).append(i)
     return [Series(label, value, [Point(budget, configs) for budget, configs in budgets.items()])
             for (label, value), budgets in found.items()]
+
+
+def references_at(base, table, free=()):
+    """Oracle and random where they agree with the base outside these parameters."""
+    return [i for i, row in enumerate(table) if row["selector"] in REFERENCES and agrees(row, base, ("selector", *APART, *free))]
 
 
 def study_of(table, parameter):
     plain = [i for i, row in enumerate(table) if row["selector"] not in REFERENCES] or list(range(len(table)))
     base = table[next(i for i in plain if table[i][parameter])]
-    free = (*APART, parameter)
-    members = [i for i in plain if table[i][parameter] and agrees(table[i], base, free)]
-    extra = [name for name, value in base.items() if not value and name not in free]
+    members = [i for i in plain if table[i][parameter] and agrees(table[i], base, (*APART, parameter))]
+    hidden = [name for name, value in base.items() if not value and name not in (*APART, parameter)]
 
     def label_of(i):
+        """The value, and what else two configurations of this value differ in (a parameter that the base lacks)."""
         alike = [table[j] for j in members if table[j][parameter] == table[i][parameter]]
-        more = [name for name in extra if len({row[name] for row in alike}) > 1]
+        more = [name for name in hidden if len({row[name] for row in alike}) > 1]
         word = base["selector"] if parameter == "budget" else table[i][parameter]
         return ", ".join([word, *(f"{name}={table[i][name]}" for name in more)])
 
-    references = [i for i, row in enumerate(table) if row["selector"] in REFERENCES and i not in members
-                  and agrees(row, base, (*free, "selector"))]
-    by_value = "selector" if parameter in APART else parameter
-    found = gather(references, table, by_value, lambda i: table[i]["selector"])
-    for series in found:
-        series.value = "" if parameter in ("selector", *APART) else series.value
-    return Study(parameter, base, gather(members, table, by_value, label_of), found)
+    touched = parameter not in ("selector", "budget")  # a reference may have a value of it
+    references = [i for i in references_at(base, table, [parameter]) if i not in members]
+    return Study(parameter, base,
+                 gather(members, table, lambda i: "" if parameter == "budget" else table[i][parameter], label_of),
+                 gather(references, table, lambda i: table[i][parameter] if touched else "",
+                        lambda i: table[i]["selector"]))
+
+
+def combinations(table, found):
+    """What differs from the base in several parameters at once, as one study; None if nothing does."""
+    drawn = {config for study in found for config in study.configs()}
+    rest = [i for i, row in enumerate(table) if i not in drawn and row["selector"] not in REFERENCES]
+    if not rest:
+        return None
+    base = found[0].base
+
+    def label_of(i):
+        return ", ".join(value if name == "selector" else f"{name}={value}" for name, value in table[i].items()
+                         if value not in ("", base[name]) and name not in APART)
+
+    first = gather([i for i, row in enumerate(table) if row == {**base, "budget": row["budget"]}], table,
+                   lambda i: "base", lambda i: "base")
+    return Study("combinations", base, first + gather(rest, table, label_of, label_of),
+                 gather(references_at(base, table), table, lambda i: "", lambda i: table[i]["selector"]))
 
 
 def studies(ds):
-    """One study per parameter that varies; if none does, one of the budget."""
+    """One study per parameter that varies, then one of combinations; if no parameter varies, one of the budget."""
     table = parameter_table(ds)
     varying = [name for name in table[0] if name not in APART and
                len({row[name] for row in table if row["selector"] not in REFERENCES} - {""}) > 1]
+    found = [study for study in (study_of(table, name) for name in varying) if len(study.series) > 1]
+    found = found or [study_of(table, "budget")]
+    combined = combinations(table, found)
+    found += [combined] if combined else []
     kept = ds["keys_kept"].mean(["capture", "layer", "q_head"]).values
-    found = [study_of(table, name) for name in varying or ["budget"]]
-    for study in found:
-        for series in study.series + study.references:
-            for point in series.points:
-                point.keys = float(np.mean(kept[point.configs]))
-            series.points.sort(key=lambda point: point.keys)
-    return [study for study in found if len(study.series) > 1 or study.parameter == "budget"]
-
-
-def left_out(ds, drawn):
-    """Configurations in no figure because they combine several changes."""
-    return ds.sizes["config"] - len({config for study in drawn for config in study.configs()})
+    for series in (series for study in found for series in study.series + study.references):
+        for point in series.points:
+            point.keys = float(np.mean(kept[point.configs]))
+        series.points.sort(key=lambda point: point.keys)
+    return found

@@ -6,7 +6,8 @@
 
 Of a results file, for each parameter P that varies: <file>_P (error, tail, mass and needle recall),
 <file>_P_difference (error against needle recall, both minus the base's, over several prompts) and
-<file>_P_layers. The base is the file's first configuration; parameters other than P are held at it.
+<file>_P_layers. The base is the file's first configuration; parameters other than P are held at it, and what
+changes several at once is in <file>_combinations.
 Of a geometry file: the paper's figures 2a, 2b, 2c and 3, its theorem, and a map of all heads.
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import paper_figures
 from figure_files import BadFile, Refused, add_output_arguments, answer, choose, draw_all, open_file, parser_of
-from paper_series import left_out, studies
+from paper_series import studies
 
 
 def parse_arguments(arguments):
@@ -32,12 +33,8 @@ def results_figures(path, ds, options):
     """{stem: function that draws} of a results file."""
     layer, head = ([] if one is None else [one] for one in (options.layer, options.head))
     ds = choose(choose(ds, "layer", layer), "q_head", head)
-    found = studies(ds)
-    if left_out(ds, found):
-        print(f"{path}: {left_out(ds, found)} of {ds.sizes['config']} configurations combine several changes and are in "
-              "no figure (plot_results.py --only draws them)")
     figures = {}
-    for study in found:
+    for study in studies(ds):
         stem = f"{path.stem}_{study.parameter}"
         for ending, draw in (("", paper_figures.values), ("_difference", paper_figures.both_sides),
                              ("_layers", paper_figures.by_layer)):
