@@ -54,7 +54,7 @@ def reference_style(name):
 
 def n_characters(width, size=NOTE_SIZE):
     """Characters of a proportional font that fit in a line of so many inches."""
-    return int(width * 72 / (0.53 * size))
+    return int(width * 72 / (0.56 * size))
 
 
 def finish(fig, notes, legend=None, title=None):
@@ -69,6 +69,19 @@ def finish(fig, notes, legend=None, title=None):
     fig.supxlabel("\n".join(lines), fontsize=NOTE_SIZE, color="0.25", x=0.01, ha="left")
     fig.set_size_inches(width, height + 0.125 * len(lines))
     return fig
+
+
+def name_panels(panels, titles):
+    for panel, letter, title in zip(panels, "abcdefgh", titles):
+        panel.set_title(f"({letter}) {title}", loc="left")
+
+
+def remark(axes, words, place, **how):
+    """Grey words inside a panel, at a place in fractions of it; legible over lines."""
+    how = {"xycoords": "axes fraction", "ha": "right", "va": "top" if place[1] > 0.5 else "bottom", **how}
+    if words:
+        axes.annotate(words, place, color=GREY, fontsize=NOTE_SIZE, zorder=4,
+                      bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}, **how)
 
 
 def set_error_scale(axis_name, axes, error):

@@ -6,9 +6,10 @@ bar the 95 % bootstrap interval of that mean (quoka_paper/prompts_statistics.py)
 
 import numpy as np
 
-from figure_style import GREY, NothingToPlot, arrow, finish, reference_style, set_error_scale, set_key_ticks
-from paper_panels import (BAR, PANELS, always_shown, axis_label, bars, ends, estimate, fit, grid, name_outside,
-                          name_panels, notes, panels_of, remark, span, styled)
+from figure_style import (GREY, NothingToPlot, arrow, finish, name_panels, reference_style, remark, set_error_scale,
+                          set_key_ticks)
+from paper_panels import (BAR, PANELS, always_shown, axis_label, bars, ends, estimate, fit, grid, name_outside, notes,
+                          panels_of, span, styled)
 from quoka_paper.prompts_statistics import difference, per_prompt, per_prompt_and_layer
 
 MAX_BUDGETS = 4  # panels of paired differences

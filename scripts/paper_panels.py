@@ -3,8 +3,9 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from figure_style import GREY, NOTE_SIZE, WIDTHS, NothingToPlot, arrow, reference_style, style
+from figure_style import WIDTHS, NothingToPlot, arrow, reference_style, remark, style
 from quoka_paper.prompts_statistics import MIN_PROMPTS, RESAMPLES, interval, per_prompt
+from result_families import rows_note
 
 # Metric: title, axis, and what exactly is drawn.
 PANELS = {
@@ -30,11 +31,6 @@ def grid(n_rows, n_columns, n_panels, columns, height, **shared):
     for spare in axes.flat[n_panels:]:
         spare.remove()
     return fig, fig.axes
-
-
-def name_panels(panels, titles):
-    for panel, letter, title in zip(panels, "abcdefgh", titles):
-        panel.set_title(f"({letter}) {title}", loc="left")
 
 
 def axis_label(ds, name, separator=" "):
@@ -95,14 +91,6 @@ def name_outside(axes, outside):
         remark(axes, "\n".join(words), (0.99, 0.98 if above else 0.03))
 
 
-def remark(axes, words, place, **how):
-    """Grey words inside a panel, at a place in fractions of it; legible over lines."""
-    how = {"xycoords": "axes fraction", "ha": "right", "va": "top" if place[1] > 0.5 else "bottom", **how}
-    if words:
-        axes.annotate(words, place, color=GREY, fontsize=NOTE_SIZE, zorder=4,
-                      bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}, **how)
-
-
 def always_shown(study, series):
     return series in study.series or series.label == "oracle"
 
@@ -119,7 +107,7 @@ def notes(ds, study, names, budget=None):
         counts_note(ds, study),
         fixed_note(ds, study, budget),
         references_note(study),
-        rows_note(ds, study),
+        rows_note(ds.isel(config=study.configs())),
     ]
 
 
@@ -159,11 +147,3 @@ def references_note(study):
     if not by_value or not without:
         return ""
     return f"oracle and random were not measured at {study.parameter} {', '.join(dict.fromkeys(without))}"
-
-
-def rows_note(ds, study):
-    rows = ds["n_rows_active"].isel(config=study.configs()).sum(["capture", "layer", "q_head"]).values
-    if len(set(rows)) == 1:
-        return ""
-    return ("the active rows differ between these configurations, so their means are not over the same rows "
-            "(between budgets: set min_history to one more than the largest)")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from result_families import parameter_table
+from result_families import OVER_CELLS, parameter_table
 
 REFERENCES = ("oracle", "random")
 APART = ("budget", "seed")  # the budget is an axis of a figure; draws of one random choice are one point
@@ -122,7 +122,7 @@ def studies(ds):
     found = found or [study_of(table, "budget")]
     combined = combinations(table, found)
     found += [combined] if combined else []
-    kept = ds["keys_kept"].mean(["capture", "layer", "q_head"]).values
+    kept = ds["keys_kept"].mean(OVER_CELLS).values
     for series in (series for study in found for series in study.series + study.references):
         for point in series.points:
             point.keys = float(np.mean(kept[point.configs]))

@@ -8,14 +8,16 @@ Of a results file, for each parameter P that varies: <file>_P (error, tail, mass
 <file>_P_difference (error against needle recall, both minus the base's, over several prompts) and
 <file>_P_layers. The base is the file's first configuration; parameters other than P are held at it, and what
 changes several at once is in <file>_combinations.
-Of a geometry file: the paper's figures 2a, 2b, 2c and 3, its theorem, and a map of all heads.
+Of a geometry file: the paper's figures 2a, 2b, 2c and 3, and its theorem. Samples are those of one head: as asked
+for, else the one whose correlation in figure 2c is the median of all.
 """
 
 import sys
 from pathlib import Path
 
+import geometry_figures
 import paper_figures
-from figure_files import BadFile, Refused, add_output_arguments, answer, choose, draw_all, open_file, parser_of
+from figure_files import Refused, add_output_arguments, answer, choose, draw_all, open_file, parser_of
 from paper_series import studies
 
 
@@ -29,7 +31,7 @@ def parse_arguments(arguments):
     return parser.parse_args(arguments)
 
 
-def results_figures(path, ds, options):
+def results_drawings(path, ds, options):
     """{stem: function that draws} of a results file."""
     layer, head = ([] if one is None else [one] for one in (options.layer, options.head))
     ds = choose(choose(ds, "layer", layer), "q_head", head)
@@ -42,10 +44,23 @@ def results_figures(path, ds, options):
     return figures
 
 
+def geometry_drawings(path, ds, options):
+    """{stem: function that draws} of a geometry file."""
+    for dimension, wanted in (("layer", options.layer), ("q_head", options.head)):
+        choose(ds, dimension, [] if wanted is None else [wanted])
+    head = geometry_figures.typical_head(ds, options.layer, options.head)
+    if head is None:
+        raise Refused(f"{path}: no head that was asked for has values (the layer failed, or it has fewer heads)")
+    print(f"{path}: layer {head[0]}, query head {head[1]}")
+    return {f"{path.stem}_{name}": lambda draw=draw: draw(ds, *head, options.columns)
+            for name, draw in geometry_figures.FIGURES.items()}
+
+
 def run(options):
     for path in options.files:
-        ds = open_file(path, "quoka-results")
-        draw_all(results_figures(path, ds, options), options.out or path.with_suffix(""), options.formats)
+        ds = open_file(path, "quoka-results", "quoka-geometry")
+        of = geometry_drawings if ds.attrs["format"] == "quoka-geometry" else results_drawings
+        draw_all(of(path, ds, options), options.out or path.with_suffix(""), options.formats)
 
 
 def main(arguments=None):

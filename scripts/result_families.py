@@ -11,6 +11,7 @@ import numpy as np
 
 from quoka_paper.prompts_statistics import text
 
+OVER_CELLS = ["capture", "layer", "q_head"]
 BUDGET_NAMES = ("budget", "budget_keys", "budget_percent")
 
 
@@ -65,7 +66,7 @@ def families(ds):
             label += " (budget in %)" if is_percentage and len(kinds) > 1 else ""
             found[key] = Family(row["selector"], label, len(named))
         found[key].configs.append(i)
-    kept = ds["keys_kept"].mean(["capture", "layer", "q_head"]).values
+    kept = ds["keys_kept"].mean(OVER_CELLS).values
     for family in found.values():
         family.configs.sort(key=lambda i: kept[i])
     return list(found.values())
@@ -93,3 +94,11 @@ def describe(ds, config):
     """Every parameter that matters to the configuration at this position."""
     row = parameter_table(ds)[config]
     return ", ".join(f"{name}={value}" for name, value in row.items() if value != "")
+
+
+def rows_note(ds):
+    """A warning if configurations are averaged over different rows."""
+    if len(set(ds["n_rows_active"].sum(OVER_CELLS).values)) == 1:
+        return ""
+    return ("the active rows differ between configurations, so their means are not over the same rows "
+            "(between budgets: set min_history to one more than the largest)")

@@ -1,5 +1,5 @@
 """A geometry file of the embedded capture, made by the real program: its numbers, computed again here in float64
-from the capture, its readers, and the figures of scripts/plot_geometry.py."""
+from the capture, its readers, and the figures of scripts/plot_paper.py."""
 
 import os
 import subprocess
@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-matplotlib.use("Agg")
-
-import geometry_figures as figures  # noqa: E402
-import plot_geometry  # noqa: E402
-from conftest import ROOT  # noqa: E402
+import geometry_figures as figures
+import plot_paper
+from conftest import ROOT
 
 CAPTURE = ROOT / "data" / "smollm2-135m_needles_2k.h5"
 CHUNK, SINKS, HEAD, KV_HEAD = 128, 4, 3, 1
@@ -216,72 +214,79 @@ def test_the_whole_prompt_has_one_mean_query(tmp_path, tensors):
     np.testing.assert_allclose(one["query_similarity"], wanted, atol=1e-6)
     assert one.sizes["query"] == one.sizes["key"] == 1024 and ds.sizes["chunk"] == 1
     assert set(np.unique(one["key_kept_share"])) == {0, 1}
-    assert "the whole prompt" in figures.source(one)
+    assert "the whole prompt" in figures.source(ds, one)
 
 
 def words_of(figure):
     return figure.get_supxlabel().replace("\n", " ")
 
 
+def legend_of(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
 def test_figures_show_the_values_of_the_file(ds, one):
-    image, lines = figures.attention_by_similarity(one).axes[:2]
+    image, lines = figures.attention_classes(ds, 24, HEAD, 2).axes[:2]
     assert image.collections[0].get_array().shape == (8, 64)
     np.testing.assert_array_equal(lines.get_lines()[0].get_ydata(), 100 * one["class_top_share"][0])
 
-    scatter = figures.similarity_against_attention(one)
+    scatter = figures.similarity_attention(ds, 24, HEAD, 2)
     points = np.concatenate([drawn.get_offsets() for drawn in scatter.axes[0].collections])
     assert len(points) == 2016 - SINKS
     assert np.isclose(points[:, 0].max(), -one["query_similarity"][SINKS:].min())
-    assert f"{float(one['similarity_attention_log_pearson']):.2f} (log)" in scatter.axes[0].get_title()
-    assert "2012 queries" in words_of(scatter)
+    assert f"Pearson {float(one['similarity_attention_log_pearson']):.2f} (log)" in words_of(scatter)
+    assert "all 2,012 queries" in words_of(scatter)
+    heads = scatter.axes[1].get_lines()[1].get_ydata()
+    np.testing.assert_array_equal(heads, ds["similarity_attention_log_pearson"].values.ravel())
 
-    components = figures.components(one)
-    keys, chosen, queries, kept = components.axes[0].collections
+    keys, chosen, queries, kept = figures.components(ds, 24, HEAD, 2).axes[0].collections
     np.testing.assert_array_equal(keys.get_offsets(), one["joint_key_coordinates"][:, :2])
     assert len(queries.get_offsets()) == 2016 and len(kept.get_offsets()) == 16 * 16
     assert len(chosen.get_offsets()) == int((one["key_kept_share"] > 0.5).sum())
 
-    tails = figures.score_tails(one)
-    labels = [text.get_text() for text in tails.axes[0].get_legend().get_texts()]
-    assert any(f"kurtosis {float(one['score_kurtosis_over_queries']):.2f}" in label for label in labels)
+    tails = figures.tails(ds, 24, HEAD, 2)
+    assert any(f"kurtosis {float(one['score_kurtosis_over_queries']):.2f}" in label for label in legend_of(tails))
 
-    everywhere = figures.correlation_map(ds)
-    np.testing.assert_array_equal(everywhere.axes[0].images[0].get_array(), ds["similarity_attention_log_pearson"])
+    theorem = figures.theorem(ds, 24, HEAD, 2)
+    means = {line.get_label(): line.get_ydata() for line in theorem.axes[1].get_lines()}
+    np.testing.assert_allclose(means["paper's bound, smallest over all pairs"],
+                               ds["paper_bound_slack_min"].mean("q_head"), rtol=1e-12)
+    assert "violations: 0 of the paper's bound" in words_of(theorem)
 
 
-def test_nothing_to_plot_is_said(one):
-    without = one.assign(query_log_max_attention=one["query_log_max_attention"] * np.nan)
+def test_nothing_to_plot_is_said(ds):
+    without = ds.assign(query_log_max_attention=ds["query_log_max_attention"] * np.nan)
     with pytest.raises(figures.NothingToPlot):
-        figures.similarity_against_attention(without)
-    flat = one.assign(score_spread_over_queries=np.nan, score_spread_over_heads=np.nan)
+        figures.similarity_attention(without, 24, HEAD, 2)
+    flat = ds.assign({f"score_spread_over_{over}": ds[f"score_spread_over_{over}"] * 0 for over in ("queries", "heads")})
     with pytest.raises(figures.NothingToPlot):
-        figures.score_tails(flat)
+        figures.tails(flat, 24, HEAD, 2)
 
 
 def test_the_default_head_has_the_median_correlation(ds):
     values = ds["similarity_attention_log_pearson"]
-    layer, head = plot_geometry.choose_head(ds, None, None)
+    layer, head = figures.typical_head(ds, None, None)
     assert (values < values.sel(layer=layer, q_head=head)).sum() == (values.size - 1) // 2
-    assert plot_geometry.choose_head(ds, 0, 5) == (0, 5)
-    assert plot_geometry.choose_head(ds, 0, None)[0] == 0
+    assert figures.typical_head(ds, 0, 5) == (0, 5)
+    assert figures.typical_head(ds, 0, None)[0] == 0
 
 
 def test_the_script_writes_every_figure(path, tmp_path, capsys):
-    assert plot_geometry.main([str(path), "--out", str(tmp_path / "figs"), "--vector", "--layer", "24"]) == 0
-    stems = ["attention_by_similarity", "components", "similarity_against_attention", "score_tails", "correlation_map"]
-    names = {file.name for file in (tmp_path / "figs").iterdir()}
-    assert names == {f"{stem}.{suffix}" for stem in stems for suffix in ("png", "svg", "pdf")}
-    assert matplotlib.image.imread(tmp_path / "figs" / "components.png").std() > 0.01  # not blank
-    assert len(capsys.readouterr().out.splitlines()) == 15
+    assert plot_paper.main([str(path), "--out", str(tmp_path), "--layer", "24", "--columns", "1"]) == 0
+    stems = ["similarity_attention", "attention_classes", "components", "tails", "theorem"]
+    names = {file.name for file in tmp_path.iterdir()}
+    assert names == {f"geometry_{stem}.{suffix}" for stem in stems for suffix in ("png", "svg")}
+    assert matplotlib.image.imread(tmp_path / "geometry_components.png").std() > 0.01  # not blank
+    assert "layer 24, query head" in capsys.readouterr().out
 
 
 def test_what_is_not_in_the_file_is_refused(path, tmp_path, capsys):
-    for arguments, message in (
-        ([path, "--layer", 3], "layer 3 is not in the file (it has 0, 24)"),
-        ([path, "--head", 9], "head 9 is not in the file"),
-        ([tmp_path / "none.h5"], "does not exist"),
-        ([CAPTURE], "is not a geometry file"),
+    for arguments, code, message in (
+        ([path, "--layer", 3], 2, "layer 3 is not in the file (it has 0, 24)"),
+        ([path, "--head", 9], 2, "q_head 9 is not in the file"),
+        ([tmp_path / "none.h5"], 3, "does not exist"),
+        ([CAPTURE], 3, "has format qkv-capture; wanted is quoka-results (written by quoka-sweep run) or quoka-geometry"),
     ):
-        assert plot_geometry.main([str(word) for word in [*arguments, "--out", tmp_path / "figs"]]) == 2
+        assert plot_paper.main([str(word) for word in [*arguments, "--out", tmp_path / "figs"]]) == code
         assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -5,11 +5,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-matplotlib.use("Agg")
-
-import plot_results  # noqa: E402
-import result_figures as figures  # noqa: E402
-from result_families import families, reference_note  # noqa: E402
+import plot_results
+import result_figures as figures
+from result_families import families, reference_note
 
 CELLS = ["capture", "layer", "q_head"]
 
@@ -129,7 +127,7 @@ def test_several_captures_have_a_panel_each(ds):
 
 
 def test_the_script_writes_every_figure(results_path, tmp_path, capsys):
-    assert plot_results.main([str(results_path), "--out", str(tmp_path / "figs"), "--vector"]) == 0
+    assert plot_results.main([str(results_path), "--out", str(tmp_path / "figs"), "--formats", "png", "svg", "pdf"]) == 0
     names = {path.name for path in (tmp_path / "figs").iterdir()}
     stems = ["error_by_budget", "layer_head_map", "needles"]
     assert names == {f"{stem}.{suffix}" for stem in stems for suffix in ("png", "svg", "pdf")}
@@ -157,5 +155,5 @@ def test_other_files_are_refused(tmp_path, capsys):
     xr.Dataset({"x": 1}).to_netcdf(tmp_path / "other.h5", engine="h5netcdf")
     (tmp_path / "text.h5").write_text("no HDF5")
     for name in ["other.h5", "text.h5", "missing.h5"]:
-        assert plot_results.main([str(tmp_path / name)]) == 2
+        assert plot_results.main([str(tmp_path / name)]) == 3
         assert f"{name}" in capsys.readouterr().err
