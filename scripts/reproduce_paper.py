@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from pathlib import Path
+
+from PIL import Image
 
 from capture_hf import end, guarded
 from quoka_capture.errors import UsageError, require
@@ -109,7 +110,8 @@ def publish(folder: Path, material: report.Material):
     text = report.report(material)
     for figure in sorted(material.figures.glob("*.png")):
         if f"images/paper/{figure.name})" in text:
-            shutil.copyfile(figure, images / figure.name)
+            picture = Image.open(figure).convert("RGB").quantize(64, dither=Image.Dither.NONE)  # a quarter of the bytes
+            picture.save(images / figure.name, optimize=True)
     write(folder / "paper-claims.md", text)
 
 
