@@ -7,7 +7,7 @@ import textwrap
 
 import matplotlib
 import numpy as np
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 matplotlib.use("Agg")
 matplotlib.rcParams.update({
@@ -80,8 +80,8 @@ def remark(axes, words, place, **how):
     """Grey words inside a panel, at a place in fractions of it; legible over lines."""
     how = {"xycoords": "axes fraction", "ha": "right", "va": "top" if place[1] > 0.5 else "bottom", **how}
     if words:
-        axes.annotate(words, place, color=GREY, fontsize=NOTE_SIZE, zorder=4,
-                      bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}, **how)
+        box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+        axes.annotate(words, place, color=GREY, fontsize=NOTE_SIZE, zorder=4, bbox=box, **how)
 
 
 def set_error_scale(axis_name, axes, error):
@@ -93,6 +93,17 @@ def set_error_scale(axis_name, axes, error):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(lambda value, _: f"{value:g}")
         axis.set_minor_formatter(NullFormatter())
+
+
+def set_difference_scale(axis_name, axes, differences):
+    """Linear around 0 and logarithmic beyond where a few differences are far larger than most."""
+    sizes = np.abs(differences[np.isfinite(differences) & (differences != 0)])
+    if len(sizes) and sizes.max() > 20 * np.median(sizes):
+        # Powers of ten only: their labels do not overlap.
+        threshold = 10.0 ** np.ceil(np.log10(np.median(sizes)))
+        getattr(axes, f"set_{axis_name}scale")("symlog", linthresh=threshold, linscale=1.5)
+        getattr(axes, f"{axis_name}axis").set_major_formatter(lambda value, _: f"{value:g}")
+        getattr(axes, f"{axis_name}axis").set_minor_locator(NullLocator())
 
 
 def set_key_ticks(axes, kept):

@@ -75,7 +75,7 @@ def dots_by_layer(axes, ds, name, colour, marker, label, shift=0.0, scale=1):
     n_layers, n_heads = values.shape
     spread = 0.25 * ((np.arange(n_heads) + 0.5) / n_heads - 0.5)
     x = np.arange(n_layers)[:, None] + shift
-    axes.plot((x + spread).ravel(), values.ravel(), marker, color=colour, markersize=2.5, alpha=0.5, markeredgewidth=0.4)
+    axes.plot((x + spread).ravel(), values.ravel(), marker, color=colour, markersize=2.5, alpha=0.5)
     axes.plot(x[:, 0], np.nanmean(values, axis=1), color=colour, marker=marker, markersize=5, label=label)
     axes.set_xticks(range(n_layers), [str(layer) for layer in ds["layer"].values])
     axes.set_xlim(-0.5, n_layers - 0.5)
@@ -104,10 +104,10 @@ def similarity_attention(ds, layer, head, columns):
     everywhere.set_ylim(-1, 1)
     name_panels([scatter, everywhere], [f"layer {layer}, head {head}", "every head (small) and their mean"])
     (h1, l1), (h2, l2) = scatter.get_legend_handles_labels(), everywhere.get_legend_handles_labels()
+    log, raw, rank = (float(one[f"similarity_attention_{kind}"]) for kind in ("log_pearson", "pearson", "spearman"))
     return finish(fig, [
-        f"(a) {source(ds, one)}; {sampled(one)}; Pearson {float(one['similarity_attention_log_pearson']):.2f} (log), "
-        f"{float(one['similarity_attention_pearson']):.2f} (raw), Spearman {float(one['similarity_attention_spearman']):.2f} "
-        f"over all {int(one['similarity_attention_n']):,} queries; {sinks_note(ds)}",
+        f"(a) {source(ds, one)}; {sampled(one)}; Pearson {log:.2f} (log), {raw:.2f} (raw), Spearman {rank:.2f} over all "
+        f"{int(one['similarity_attention_n']):,} queries; {sinks_note(ds)}",
         f"(b) {all_heads(ds)}; n = {counts(ds['similarity_attention_n'])} queries per head",
     ], (h1 + h2, l1 + l2))
 
@@ -157,7 +157,8 @@ def components(ds, layer, head, columns):
     for panel, of in zip(three, titles):
         if of != "query":
             keys = one["joint_key_coordinates" if of == "joint" else "key_coordinates"].values
-            panel.scatter(keys[:, 0], keys[:, 1], s=3, color=KEY, marker="s", linewidths=0, label="key", rasterized=True)
+            panel.scatter(keys[:, 0], keys[:, 1], s=3, color=KEY, marker="s", linewidths=0, label="key",
+                          rasterized=True)
             panel.scatter(keys[chosen, 0], keys[chosen, 1], s=6, color="black", marker="x", linewidths=0.5,
                           label="key that most of its selections kept", rasterized=True)
         if of != "key":
@@ -194,8 +195,9 @@ def tails(ds, layer, head, columns):
         if not spread > 0:
             continue
         found = one[f"score_deviation_over_{over}"].values / width
+        kurtosis = float(one[f"score_kurtosis_over_{over}"])
         density.plot(centres, np.where(found > 0, found, np.nan), color=colour, marker=marker, markersize=2.5,
-                     linewidth=0.6, label=f"over {over} (excess kurtosis {float(one[f'score_kurtosis_over_{over}']):.2f})")
+                     linewidth=0.6, label=f"over {over} (excess kurtosis {kurtosis:.2f})")
         normal = np.exp(-0.5 * (centres / spread) ** 2) / (spread * np.sqrt(2 * np.pi))
         density.plot(centres, np.where(normal > 1e-4, normal, np.nan), color=colour, linestyle=":",
                      label="normal distribution of that width")
@@ -207,8 +209,9 @@ def tails(ds, layer, head, columns):
     everywhere.set_ylabel("excess kurtosis (0: normal)")
     name_panels([density, everywhere], [f"layer {layer}, head {head}", "every head (small) and their mean"])
     n = ", ".join(f"{one[f'score_n_over_{over}']:,.0f} over {over}" for over in ("queries", "heads"))
-    return finish(fig, [f"{source(ds, one)}; n = {n}: scores of the {int(ds.attrs['n_sel_queries'])} kept queries of each "
-                        "chunk on sampled candidate keys, before any aggregation; the outermost bins take what is beyond",
+    return finish(fig, [f"{source(ds, one)}; n = {n}: scores of the {int(ds.attrs['n_sel_queries'])} kept queries of "
+                        "each chunk on sampled candidate keys, before any aggregation; the outermost bins take what is "
+                        "beyond",
                         f"(b) {all_heads(ds)}; over heads: one value per KV head"], density.get_legend_handles_labels())
 
 
@@ -221,15 +224,15 @@ def theorem(ds, layer, head, columns):
     share.set_yscale("log")
     share.set_ylabel("pairs that fulfil the condition (%)")
     slack.axhline(0, color="0.7", linewidth=0.6)
-    dots_by_layer(slack, ds, "paper_bound_slack_applies", HIGH, "o", "paper's bound, mean where the condition holds", -0.25)
-    dots_by_layer(slack, ds, "paper_bound_slack_min", LOW, "s", "paper's bound, smallest over all pairs")
-    dots_by_layer(slack, ds, "spherical_bound_slack_min", "black", "^", "spherical bound, smallest over all pairs", 0.25)
+    dots_by_layer(slack, ds, "paper_bound_slack_applies", HIGH, "o", "paper's bound, mean where it applies", -0.25)
+    dots_by_layer(slack, ds, "paper_bound_slack_min", LOW, "s", "paper's bound, smallest of all pairs")
+    dots_by_layer(slack, ds, "spherical_bound_slack_min", "black", "^", "spherical bound, smallest of all pairs", 0.25)
     slack.set_ylabel("bound - cos(query, mean query)")
     name_panels([share, slack], ["how often it applies", "how tight it is (below 0: violated)"])
     violations = [int(ds[f"{bound}_bound_violations"].sum()) for bound in ("paper", "spherical")]
-    return finish(fig, [f"{source(ds)}; {all_heads(ds)} (small) and their mean; n = {counts(ds['theorem_n_triples'])} pairs of "
-                        f"a query and a key that it sees per head; violations: {violations[0]} of the paper's bound, "
-                        f"{violations[1]} of the spherical one"], slack.get_legend_handles_labels())
+    return finish(fig, [f"{source(ds)}; {all_heads(ds)} (small) and their mean; n = {counts(ds['theorem_n_triples'])} "
+                        "pairs of a query and a key that it sees per head; violations: "
+                        f"{violations[0]} of the paper's bound, {violations[1]} of the spherical one"], slack.get_legend_handles_labels())
 
 
 FIGURES = {

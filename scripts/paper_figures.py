@@ -4,10 +4,12 @@ The unit is the prompt: a value is a mean over the layers and heads of a prompt,
 bar the 95 % bootstrap interval of that mean (quoka_paper/prompts_statistics.py).
 """
 
+import textwrap
+
 import numpy as np
 
-from figure_style import (GREY, NothingToPlot, arrow, finish, name_panels, reference_style, remark, set_error_scale,
-                          set_key_ticks)
+from figure_style import (GREY, NothingToPlot, arrow, finish, name_panels, reference_style, remark,
+                          set_difference_scale, set_error_scale, set_key_ticks)
 from paper_panels import (BAR, PANELS, always_shown, axis_label, bars, ends, estimate, fit, grid, name_outside, notes,
                           panels_of, span, styled)
 from quoka_paper.prompts_statistics import difference, per_prompt, per_prompt_and_layer
@@ -54,7 +56,7 @@ def values_by_value(ds, study, names, columns):
     """One line per value; references below, or under the value at which they were measured."""
     budget = study.budgets[0]
     rows = study.series + [series for series in study.references if not series.value]
-    labels = [series.label.replace(", ", ",\n") for series in rows]
+    labels = [textwrap.fill(series.label, 19 * columns, break_long_words=False) for series in rows]
     measured = any(series.value for series in study.references)
     row_height = 0.17 * (1 + max(label.count("\n") for label in labels)) + (0.2 if measured else 0)
     size = (1, len(names)) if columns == 2 else (-(-len(names) // 2), 2)
@@ -109,7 +111,7 @@ def both_sides(ds, study, columns):
     if ds.sizes["capture"] < 2:
         raise NothingToPlot("one prompt: differences need several")
     x_name, y_name = "out_rel_l2_mean", panels_of(ds, study)[-1]
-    budgets = study.budgets[: 1 if study.parameter == "combinations" else MAX_BUDGETS]
+    budgets = study.budgets[:MAX_BUDGETS]
     n_columns = min(columns, len(budgets))
     fig, panels = grid(-(-len(budgets) // n_columns), n_columns, len(budgets), n_columns, 2.2, sharex=True, sharey=True)
     inside, references = ([], []), {}
@@ -128,6 +130,7 @@ def both_sides(ds, study, columns):
         axes.set_xlabel(f"error minus base {arrow('lower')}")
         axes.set_ylabel(f"{PANELS[y_name][1]}\nminus base {arrow('higher')}")
         axes.label_outer()
+    set_difference_scale("x", panels[0], np.array(inside[0]))
     far = {label for place, axis in enumerate("xy") for label in fit(panels[0], axis, inside[place], {
         label: ends([found[place] for found in by_budget.values()]) for label, by_budget in references.items()})}
     for axes, budget in zip(panels, budgets):
@@ -176,6 +179,7 @@ def by_layer(ds, study, columns):
                 inside.extend(ends(found))
             else:
                 references[series.label] = ends(found)
+        set_difference_scale("y", axes, np.array(inside))
         name_outside(axes, fit(axes, "y", inside, references))
         axes.axhline(0, color="0.7", linewidth=0.6, zorder=0)
         for border in range(1, n_layers):

@@ -11,7 +11,7 @@ from result_families import rows_note
 PANELS = {
     "out_rel_l2_mean": ("output error", "relative L2 error", "mean over rows"),
     "out_rel_l2_p99": ("error tail", "relative L2 error, p99", "99th percentile of rows"),
-    "mass_recall_no_sink_mean": ("attention mass kept", "mass recall", "share outside the sinks, mean over rows"),
+    "mass_recall_no_sink_mean": ("mass kept", "mass recall", "share outside the sinks, mean over rows"),
     "needle_key_recall": ("needle kept", "needle key recall", "share of a needle's keys that are kept"),
 }
 BAR = {"elinewidth": 0.8, "capsize": 0}
@@ -66,29 +66,31 @@ def fit(axes, axis_name, inside, references):
 
     inside: values that are always shown: those of all series and of the oracle.
     """
-    logarithmic = getattr(axes, f"get_{axis_name}scale")() == "log"
-    to, back = (np.log, np.exp) if logarithmic else (np.asarray, np.asarray)
-    low, high = to(np.min(inside)), to(np.max(inside))
+    scale = getattr(axes, f"{axis_name}axis").get_transform()
+    to, back = scale.transform, scale.inverted().transform
+    low, high = to(np.array([np.min(inside), np.max(inside)]))
     size = high - low
     outside = {}
     for label, values in references.items():
-        wider = max(high, to(np.max(values))) - min(low, to(np.min(values)))
-        if size > 0 and wider > FAR * size:
+        furthest = to(np.array([np.min(values), np.max(values)]))
+        if size > 0 and max(high, furthest[1]) - min(low, furthest[0]) > FAR * size:
             outside[label] = values
         else:
-            low, high = min(low, to(np.min(values))), max(high, to(np.max(values)))
+            low, high = min(low, furthest[0]), max(high, furthest[1])
     pad = 0.07 * (high - low) or 0.05 * abs(high) or 0.05
-    getattr(axes, f"set_{axis_name}lim")(back(low - pad), back(high + pad))
+    getattr(axes, f"set_{axis_name}lim")(back(np.array([low - pad, high + pad])))
     return outside
 
 
 def name_outside(axes, outside):
     """Says in a corner of the panel where references above or below it are."""
-    for above in (True, False):
-        middle = np.mean(axes.get_ylim())
-        words = [f"{label} at {span(values)} {'↑' if above else '↓'}" for label, values in outside.items()
-                 if (np.mean(values) > middle) == above]
-        remark(axes, "\n".join(words), (0.99, 0.98 if above else 0.03))
+    low, high = axes.get_ylim()
+    words = {True: [], False: []}
+    for label, values in outside.items():
+        above, below = bool(np.max(values) > high), bool(np.min(values) < low)
+        words[above].append(f"{label} at {span(values)} {'↑' * above}{'↓' * below}")
+    remark(axes, "\n".join(words[True]), (0.99, 0.98))
+    remark(axes, "\n".join(words[False]), (0.99, 0.03))
 
 
 def always_shown(study, series):
@@ -142,6 +144,8 @@ def fixed_note(ds, study, budget):
 
 
 def references_note(study):
+    if study.parameter == "combinations":
+        return "oracle and random: at the base"
     by_value = {series.value for series in study.references if series.value}
     without = [series.value for series in study.series if series.value not in by_value]
     if not by_value or not without:

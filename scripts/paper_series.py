@@ -71,7 +71,8 @@ def gather(rows, table, value_of, label_of):
 
 def references_at(base, table, free=()):
     """Oracle and random where they agree with the base outside these parameters."""
-    return [i for i, row in enumerate(table) if row["selector"] in REFERENCES and agrees(row, base, ("selector", *APART, *free))]
+    free = ("selector", *APART, *free)
+    return [i for i, row in enumerate(table) if row["selector"] in REFERENCES and agrees(row, base, free)]
 
 
 def study_of(table, parameter):

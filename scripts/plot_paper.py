@@ -25,7 +25,8 @@ def parse_arguments(arguments):
     parser = parser_of(__doc__)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="written by quoka-sweep or quoka-geometry")
     add_output_arguments(parser, ["png", "svg"])
-    parser.add_argument("--columns", type=int, choices=(1, 2), default=2, help="columns of the page to fill (default: 2)")
+    parser.add_argument("--columns", type=int, choices=(1, 2), default=2,
+                        help="width in columns of a printed page: 1 is 3.5 inches, 2 is 7.2 (default)")
     parser.add_argument("--layer", type=int, help="results: only this layer; geometry: layer of the head drawn")
     parser.add_argument("--head", type=int, help="the same for the query head")
     return parser.parse_args(arguments)
@@ -37,10 +38,12 @@ def results_drawings(path, ds, options):
     ds = choose(choose(ds, "layer", layer), "q_head", head)
     figures = {}
     for study in studies(ds):
-        stem = f"{path.stem}_{study.parameter}"
-        for ending, draw in (("", paper_figures.values), ("_difference", paper_figures.both_sides),
-                             ("_layers", paper_figures.by_layer)):
-            figures[stem + ending] = lambda draw=draw, study=study: draw(ds, study, options.columns)
+        kinds = {"": paper_figures.values}
+        if study.parameter != "combinations":
+            kinds |= {"_difference": paper_figures.both_sides, "_layers": paper_figures.by_layer}
+        for ending, draw in kinds.items():
+            figures[f"{path.stem}_{study.parameter}{ending}"] = lambda draw=draw, study=study: draw(
+                ds, study, options.columns)
     return figures
 
 

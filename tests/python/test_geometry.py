@@ -249,7 +249,7 @@ def test_figures_show_the_values_of_the_file(ds, one):
 
     theorem = figures.theorem(ds, 24, HEAD, 2)
     means = {line.get_label(): line.get_ydata() for line in theorem.axes[1].get_lines()}
-    np.testing.assert_allclose(means["paper's bound, smallest over all pairs"],
+    np.testing.assert_allclose(means["paper's bound, smallest of all pairs"],
                                ds["paper_bound_slack_min"].mean("q_head"), rtol=1e-12)
     assert "violations: 0 of the paper's bound" in words_of(theorem)
 
@@ -258,7 +258,7 @@ def test_nothing_to_plot_is_said(ds):
     without = ds.assign(query_log_max_attention=ds["query_log_max_attention"] * np.nan)
     with pytest.raises(figures.NothingToPlot):
         figures.similarity_attention(without, 24, HEAD, 2)
-    flat = ds.assign({f"score_spread_over_{over}": ds[f"score_spread_over_{over}"] * 0 for over in ("queries", "heads")})
+    flat = ds.assign({name: ds[name] * 0 for name in ("score_spread_over_queries", "score_spread_over_heads")})
     with pytest.raises(figures.NothingToPlot):
         figures.tails(flat, 24, HEAD, 2)
 
@@ -285,7 +285,7 @@ def test_what_is_not_in_the_file_is_refused(path, tmp_path, capsys):
         ([path, "--layer", 3], 2, "layer 3 is not in the file (it has 0, 24)"),
         ([path, "--head", 9], 2, "q_head 9 is not in the file"),
         ([tmp_path / "none.h5"], 3, "does not exist"),
-        ([CAPTURE], 3, "has format qkv-capture; wanted is quoka-results (written by quoka-sweep run) or quoka-geometry"),
+        ([CAPTURE], 3, "has format qkv-capture; wanted is quoka-results (written by quoka-sweep run) or quoka-geom"),
     ):
         assert plot_paper.main([str(word) for word in [*arguments, "--out", tmp_path / "figs"]]) == code
         assert message in capsys.readouterr().err

@@ -109,8 +109,9 @@ def test_points_are_means_over_prompts_with_their_intervals(ds):
         drawn = lines_of(axes)
         assert set(drawn) == {"lowest_cosine (base)", "stride", "random", "oracle (reference)", "random (reference)"}
         for rule, label in (("lowest_cosine", "lowest_cosine (base)"), ("stride", "stride"), ("random", "random")):
-            wanted = [interval(per_prompt(ds, name, configs_with(
-                ds, selector="quoka", chunk_size="128.0", budget=budget, query_rule=rule))) for budget in ("128", "256")]
+            configs = [configs_with(ds, selector="quoka", chunk_size="128.0", budget=budget, query_rule=rule)
+                       for budget in ("128", "256")]
+            wanted = [interval(per_prompt(ds, name, one)) for one in configs]
             _, y, (segments,) = drawn[label]
             np.testing.assert_array_equal(y, [found.mean for found in wanted])
             np.testing.assert_allclose([segment[:, 1] for segment in segments],
@@ -219,8 +220,8 @@ def test_no_two_lines_share_colour_and_marker():
 def test_the_script_writes_the_named_files_and_the_same_bytes_again(path, tmp_path, capsys):
     for folder, formats in (("first", ["svg", "png", "pdf"]), ("second", ["svg", "png"])):
         assert plot_paper.main([str(path), "--out", str(tmp_path / folder), "--formats", *formats]) == 0
-    stems = [f"small_{parameter}{ending}" for parameter in ("chunk_size", "query_rule", "combinations")
-             for ending in ("", "_difference", "_layers")]
+    stems = ["small_combinations", *(f"small_{parameter}{ending}" for parameter in ("chunk_size", "query_rule")
+                                     for ending in ("", "_difference", "_layers"))]
     first, second = ({file.name: file.read_bytes() for file in (tmp_path / folder).iterdir()}
                      for folder in ("first", "second"))
     assert set(first) == {f"{stem}.{suffix}" for stem in stems for suffix in ("svg", "png", "pdf")}
@@ -233,8 +234,8 @@ def test_svg_text_stays_text(path, tmp_path):
     (tmp_path / "small_query_rule.svg").write_text("an older picture")
     assert plot_paper.main([str(path), "--out", str(tmp_path), "--formats", "svg"]) == 0
     words = " ".join(re.findall(r"<text[^>]*>([^<]+)</text>", (tmp_path / "small_query_rule.svg").read_text()))
-    for wanted in ("n = 3 prompts", "bootstrap interval", "keys kept per chunk and KV head", "relative L2 error ↓ better",
-                   "needle key recall ↑ better", "lowest_cosine (base)", "oracle (reference)"):
+    for wanted in ("n = 3 prompts", "bootstrap interval", "keys kept per chunk and KV head",
+                   "relative L2 error ↓ better", "needle key recall ↑ better", "lowest_cosine (base)", "oracle (reference)"):
         assert wanted in words
 
 
