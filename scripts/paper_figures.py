@@ -133,6 +133,8 @@ def both_sides(ds, study, columns):
     set_difference_scale("x", panels[0], np.array(inside[0]))
     far = {label for place, axis in enumerate("xy") for label in fit(panels[0], axis, inside[place], {
         label: ends([found[place] for found in by_budget.values()]) for label, by_budget in references.items()})}
+    low, high = panels[0].get_ylim()
+    panels[0].set_ylim(low, high + 0.15 * (high - low))  # room for the words at the top
     for axes, budget in zip(panels, budgets):
         words = [f"{label} at ({found[0].mean:+.2g}, {found[1].mean:+.2g})" for label in sorted(far)
                  for at, found in references[label].items() if at == budget]
