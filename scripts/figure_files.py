@@ -77,6 +77,11 @@ def choose(ds, dimension, wanted):
 def save(figure, folder, stem, formats):
     """Writes <folder>/<stem>.<format> for each format, under a temporary name first, and prints the names."""
     folder.mkdir(parents=True, exist_ok=True)
+    # Each drawing moves the panels a little until they are settled: settle them here, so that a picture does not
+    # depend on which formats were written before it.
+    for _ in range(2):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     for suffix in formats:
         path = folder / f"{stem}.{suffix}"
         partial = path.with_name(f".{path.name}.{os.getpid()}")

@@ -10,6 +10,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import MaxNLocator
 
 from figure_style import COLOURS, GREY, WIDTHS, NothingToPlot, finish, name_panels
+from quoka_paper.prompts_statistics import mean_of_defined
 
 LOW, HIGH, KEY = COLOURS[1], COLOURS[0], "0.6"  # vermilion, blue: told apart with any colour vision
 
@@ -76,7 +77,7 @@ def dots_by_layer(axes, ds, name, colour, marker, label, shift=0.0, scale=1):
     spread = 0.25 * ((np.arange(n_heads) + 0.5) / n_heads - 0.5)
     x = np.arange(n_layers)[:, None] + shift
     axes.plot((x + spread).ravel(), values.ravel(), marker, color=colour, markersize=2.5, alpha=0.5)
-    axes.plot(x[:, 0], np.nanmean(values, axis=1), color=colour, marker=marker, markersize=5, label=label)
+    axes.plot(x[:, 0], mean_of_defined(values, (1,)), color=colour, marker=marker, markersize=5, label=label)
     axes.set_xticks(range(n_layers), [str(layer) for layer in ds["layer"].values])
     axes.set_xlim(-0.5, n_layers - 0.5)
     axes.set_xlabel("layer")
@@ -229,10 +230,13 @@ def theorem(ds, layer, head, columns):
     dots_by_layer(slack, ds, "spherical_bound_slack_min", "black", "^", "spherical bound, smallest of all pairs", 0.25)
     slack.set_ylabel("bound - cos(query, mean query)")
     name_panels([share, slack], ["how often it applies", "how tight it is (below 0: violated)"])
+    never = int((ds["theorem_applies_share"] == 0).sum())
     violations = [int(ds[f"{bound}_bound_violations"].sum()) for bound in ("paper", "spherical")]
     return finish(fig, [f"{source(ds)}; {all_heads(ds)} (small) and their mean; n = {counts(ds['theorem_n_triples'])} "
                         "pairs of a query and a key that it sees per head; violations: "
-                        f"{violations[0]} of the paper's bound, {violations[1]} of the spherical one"], slack.get_legend_handles_labels())
+                        f"{violations[0]} of the paper's bound, {violations[1]} of the spherical one",
+                        f"{never} heads have no pair that fulfils the condition: not on the axis of (a)" if never else "",
+                        ], slack.get_legend_handles_labels())
 
 
 FIGURES = {

@@ -130,6 +130,8 @@ def both_sides(ds, study, columns):
         axes.set_xlabel(f"error minus base {arrow('lower')}")
         axes.set_ylabel(f"{PANELS[y_name][1]}\nminus base {arrow('higher')}")
         axes.label_outer()
+    if not inside[0] or not inside[1]:
+        raise NothingToPlot("no prompt has both a value and the base's")
     set_difference_scale("x", panels[0], np.array(inside[0]))
     far = {label for place, axis in enumerate("xy") for label in fit(panels[0], axis, inside[place], {
         label: ends([found[place] for found in by_budget.values()]) for label, by_budget in references.items()})}

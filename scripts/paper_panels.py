@@ -20,7 +20,8 @@ FAR = 1.4  # a reference that would make an axis longer by more than this factor
 
 def panels_of(ds, study):
     """The metrics that hold a value in this study."""
-    names = [name for name in PANELS if name in ds and bool(ds[name].isel(config=study.configs()).notnull().any())]
+    configs = [config for series in study.series for point in series.points for config in point.configs]
+    names = [name for name in PANELS if name in ds and bool(ds[name].isel(config=configs).notnull().any())]
     if not names:
         raise NothingToPlot("no configuration of the study has an active row")
     return names
@@ -72,6 +73,8 @@ def fit(axes, axis_name, inside, references):
     size = high - low
     outside = {}
     for label, values in references.items():
+        if not len(values):
+            continue
         furthest = to(np.array([np.min(values), np.max(values)]))
         if size > 0 and max(high, furthest[1]) - min(low, furthest[0]) > FAR * size:
             outside[label] = values

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Text
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -40,3 +41,13 @@ def results_path(tmp_path_factory):
     out = folder / "small.h5"
     sweep("run", folder / "config.toml", "--out", out, "--quiet")
     return out
+
+
+def check_text(figure):
+    """No text below 7 points, none beyond the edge of the figure."""
+    figure.canvas.draw()
+    assert min(text.get_fontsize() for text in figure.findobj(Text)) >= 7
+    for part in [*figure.axes, *figure.legends, figure._supxlabel]:
+        box, whole = part.get_tightbbox(), figure.bbox
+        # A pixel of rounding at the border.
+        assert box.x0 > -1 and box.x1 < whole.x1 + 1 and box.y0 > -1 and box.y1 < whole.y1 + 1, part

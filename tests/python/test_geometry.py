@@ -12,7 +12,7 @@ import xarray as xr
 
 import geometry_figures as figures
 import plot_paper
-from conftest import ROOT
+from conftest import ROOT, check_text
 
 CAPTURE = ROOT / "data" / "smollm2-135m_needles_2k.h5"
 CHUNK, SINKS, HEAD, KV_HEAD = 128, 4, 3, 1
@@ -252,6 +252,13 @@ def test_figures_show_the_values_of_the_file(ds, one):
     np.testing.assert_allclose(means["paper's bound, smallest of all pairs"],
                                ds["paper_bound_slack_min"].mean("q_head"), rtol=1e-12)
     assert "violations: 0 of the paper's bound" in words_of(theorem)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("draw", figures.FIGURES.values())
+def test_text_is_large_enough_and_inside_the_figure(ds, draw, columns):
+    check_text(draw(ds, 24, HEAD, columns))
+    matplotlib.pyplot.close("all")
 
 
 def test_nothing_to_plot_is_said(ds):
