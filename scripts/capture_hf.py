@@ -167,13 +167,12 @@ def run(options):
         say)
 
 
-def interrupt(number, _):
-    raise Interrupted(f"interrupted by {signal.Signals(number).name}; nothing was written, the same command"
-                      " starts again")
+def guarded(run_program, options, after="nothing was written, the same command starts again") -> int:
+    """Runs it with these options; faults become a message and the exit code. `after`: what an interruption leaves."""
 
+    def interrupt(number, _):
+        raise Interrupted(f"interrupted by {signal.Signals(number).name}; {after}")
 
-def guarded(run_program, options) -> int:
-    """Runs it with these options; faults become a message and the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     try:

@@ -148,5 +148,9 @@ def run(options):
             f" {each * (len(missing) - done - 1) / 60:.0f} minutes left")
 
 
+def main(arguments=None) -> int:
+    return guarded(run, parse_arguments(arguments), "what is finished is kept, the same command continues")
+
+
 if __name__ == "__main__":
-    end(guarded(run, parse_arguments()))
+    end(main())

@@ -26,7 +26,7 @@ from quoka_paper import report, steps
 from quoka_paper.claims_open import OPEN_CLAIMS
 from quoka_paper.claims_paper import PAPER_CLAIMS
 from quoka_paper.evidence import open_results
-from quoka_paper.geometry_evidence import SCOPES
+from quoka_paper.geometry_evidence import SCOPES, check_captures
 from quoka_paper.judge import judge
 from quoka_paper.page import page
 
@@ -92,6 +92,7 @@ def material_of(work: steps.Work, link: str) -> report.Material:
     results = {name: open_results(path) for name, path in paths.items()}
     files = {scope: [open_results(work.geometry(capture, scope), "quoka-geometry", "quoka-geometry")
                      for capture in work.captures] for scope in SCOPES}
+    check_captures(results["query_rule"], [ds for group in files.values() for ds in group])
     judged = [judge(claim, results.__getitem__, files) for claim in CLAIMS]
     return report.Material(judged, results, paths, work.drawn.stem, work.figures, link)
 
@@ -129,5 +130,9 @@ def run(options):
         publish(options.publish, material)
 
 
+def main(arguments=None) -> int:
+    return guarded(run, parse_arguments(arguments), "what is finished is kept, the same command continues")
+
+
 if __name__ == "__main__":
-    end(guarded(run, parse_arguments()))
+    end(main())

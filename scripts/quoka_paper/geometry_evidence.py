@@ -11,6 +11,8 @@ from typing import Callable, Dict, List, NamedTuple
 import numpy as np
 import xarray as xr
 
+from quoka_capture.errors import Refused, require
+
 from .claims import Better, Cell, vote_of
 from .evidence import opposite, over_layers
 from .prompts_statistics import interval
@@ -33,6 +35,15 @@ class Measured(NamedTuple):
     lowest: float  # of single layers, mean over prompts
     highest: float
     exceptions: List[int]
+
+
+def check_captures(results: xr.Dataset, files: List[xr.Dataset]):
+    """Geometry files are kept from run to run; those of other captures of the same name are refused."""
+    hashes = dict(zip(results["capture"].values, results["capture_sha256"].values))
+    for ds in files:
+        name, sha256 = str(ds["capture"].item()), str(ds["capture_sha256"].item())
+        require(hashes.get(name) == sha256, Refused, f"the geometry file of {name} is of another capture (SHA-256"
+                f" {sha256}) than the sweeps ({hashes.get(name)}); delete the folder geometry, or use another --out")
 
 
 def heads(ds: xr.Dataset, name: str) -> np.ndarray:

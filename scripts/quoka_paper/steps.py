@@ -101,12 +101,19 @@ def geometry(work: Work):
 
 
 def draw(work: Work):
-    """Figures of every sweep, and of the geometry of one capture."""
+    """Figures of every sweep, and of the geometry of one capture. A stamp says which file's figures are complete."""
     files = [*(work.results(name) for name in work.configs), work.geometry(work.drawn, "chunk")]
     missing = [path for path in files if not path.exists()]
     require(not missing, Refused, f"{', '.join(map(str, missing))} do not exist; run the steps before this one again")
-    run([sys.executable, str(ROOT / "scripts/plot_paper.py"), *map(str, files), "--out", str(work.figures), "--formats",
-         "png"])
+    work.figures.mkdir(exist_ok=True)
+    stamps = {path: work.figures / f"{path.stem}.complete" for path in files}
+    old = [path for path, stamp in stamps.items()
+           if not stamp.exists() or stamp.stat().st_mtime < path.stat().st_mtime]
+    if old:
+        run([sys.executable, str(ROOT / "scripts/plot_paper.py"), *map(str, old), "--out", str(work.figures),
+             "--formats", "png"])
+    for path in old:
+        stamps[path].touch()
 
 
 def all_steps(work: Work):
