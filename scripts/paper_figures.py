@@ -10,8 +10,8 @@ import numpy as np
 
 from figure_style import (GREY, NothingToPlot, arrow, finish, name_panels, reference_style, remark,
                           set_difference_scale, set_error_scale, set_key_ticks)
-from paper_panels import (BAR, PANELS, always_shown, axis_label, bars, ends, estimate, fit, grid, name_outside, notes,
-                          panels_of, span, styled)
+from paper_panels import (BAR, PANELS, always_shown, axis_label, bars, ends, estimate, fit, grid, n_prompts,
+                          name_outside, notes, panels_of, span, styled)
 from quoka_paper.prompts_statistics import difference, per_prompt, per_prompt_and_layer
 
 MAX_BUDGETS = 4  # panels of paired differences
@@ -142,7 +142,8 @@ def both_sides(ds, study, columns):
                  for at, found in references[label].items() if at == budget]
         remark(axes, "\n".join(words), (0.98, 0.98))
     name_panels(panels, [f"budget {budget}" for budget in budgets])
-    note = "differences are paired over prompts"
+    n = [n_prompts(ds, study, name) for name in (x_name, y_name)]
+    note = f"differences are paired over prompts: {n[0]} for the error, {n[1]} for the {PANELS[y_name][1]}"
     if len(study.budgets) > len(budgets):
         note += f"; budgets {', '.join(study.budgets[len(budgets):])} are left out"
     return finish(fig, [note, *notes(ds, study, [x_name, y_name])], panels[0].get_legend_handles_labels(),
