@@ -41,11 +41,11 @@ HISTORY, CACHE = {"candidates": "history"}, {"candidates": "cache"}
 PAPER_SETTING, FOLLOWUP_SETTING = setting(128, 16), setting(1024, 256)
 
 OPEN_CLAIMS = [
-    Claim("followup", "a follow-up, arXiv 2605.16839", "A quarter of the keys in chunks of 1024 with a quarter of"
-                                                       " the queries loses"
-          " more than in chunks of 128 with 16 queries.",
-          "RULER at 32k: 83.52 against 88.23 dense (Llama-3.1-8B), 81.96 against 93.01 (Qwen3-30B); the paper: at"
-          " most 3 points",
+    Claim("followup", "a follow-up, arXiv 2605.16839",
+          "A quarter of the keys in chunks of 1024 with a quarter of the queries loses more than in chunks of 128 with"
+          " 16 queries.",
+          "RULER at 32k: 83.52 against 88.23 dense (Llama-3.1-8B), 81.96 against 93.01 (Qwen3-30B); the paper: at most"
+          " 3 points",
           "followup",
           {"chunk 128, 16 queries (the paper)": PAPER_SETTING, "chunk 128, 32 queries (a quarter)": setting(128, 32),
            "chunk 1024, 16 queries": setting(1024, 16), "chunk 1024, 256 queries (follow-up)": FOLLOWUP_SETTING,
@@ -61,21 +61,20 @@ OPEN_CLAIMS = [
                       setting(1024, 256, "position"), votes=False),
            Comparison("history instead of cache, chunk 1024, 256 queries", FOLLOWUP_SETTING,
                       setting(1024, 256, candidates="cache"), votes=False)),
-          note="The first line is the whole difference; the others change one thing each, to tell causes apart."
-               " Rows of a chunk of"
-               " 1024 attend up to 1023 keys of their own chunk for free. With `cache`, a quarter is of history and"
-               " chunk.",
+          note="The first line is the whole difference; the others change one thing each, to tell causes apart. Rows of"
+               " a chunk of 1024 attend up to 1023 keys of their own chunk for free. With `cache`, a quarter is of"
+               " history and chunk.",
           figures=("chunk_size", "n_sel_queries")),
-    Claim("pairing", "algorithm 1, line 8", "Averaging queries of the same rank (read literally) is better than of"
-                                            " the same"
-          " position order, or than one set of rows per group.", "not stated, no comparison", "pairing",
+    Claim("pairing", "algorithm 1, line 8",
+          "Averaging queries of the same rank (read literally) is better than of the same position order, or than one"
+          " set of rows per group.", "not stated, no comparison", "pairing",
           {"rank (literal)": RANK, "position": POSITION, "one set per group": PER_GROUP, **REFERENCES},
           (Comparison("rank instead of position", RANK, POSITION),
            Comparison("rank instead of one set per group", RANK, PER_GROUP)), by_budget=True,
           figures=("pairing", "query_scope")),
-    Claim("candidates", "algorithms 1 and 2", "With as many attended keys, chunk and history apart (history) is"
-                                              " better than one budget"
-          " for both (cache).", "sources conflict on which one was run", "candidates",
+    Claim("candidates", "algorithms 1 and 2",
+          "With as many attended keys, chunk and history apart (history) is better than one budget for both (cache).",
+          "sources conflict on which one was run", "candidates",
           {"history (default here)": {**QUOKA, **HISTORY}, "cache, the same budget": {**QUOKA, **CACHE},
            "oracle, history": {**ORACLE, **HISTORY}, "random, history": {**RANDOM, **HISTORY},
            "oracle, cache": {**ORACLE, **CACHE}, "random, cache": {**RANDOM, **CACHE}},
@@ -89,9 +88,9 @@ OPEN_CLAIMS = [
                " first line.",
           by_budget=True,
           figures=("candidates",)),
-    Claim("aggregation_order", "algorithm 1, lines 8 to 10", "The mean over the heads of a group comes first, then"
-                                                             " the maximum over"
-          " queries.", "no comparison", "aggregation_order",
+    Claim("aggregation_order", "algorithm 1, lines 8 to 10",
+          "Taking the mean over the heads of a group first, then the maximum over queries, is best.",
+          "no comparison", "aggregation_order",
           **switch("head_aggregation", "mean_first", "mean_after", "max_after"), by_budget=True,
           figures=("head_aggregation",)),
     Claim("query_mean", "algorithm 1, line 2", "The mean of the raw queries is better than that of unit queries.",
@@ -137,17 +136,14 @@ OPEN_ITEMS = [
     OpenItem("Scoring and aggregation", ("table_9", "table_10", "aggregation_order", "query_mean"),
              "Not settled: norm-weighted scores, log-sum-exp and the mean of the top m are no switches here."),
     OpenItem("Forced first and last keys; the own chunk", ("forced_keys", "candidates")),
-    OpenItem("Layers and heads", (), "Errors by layer are under Layers; budgets per layer are no switch, so"
-                                     " an oracle over"
-             " layers is not settled."),
-    OpenItem("Numerics", (), "Ties go to the lower position; `floor_out_rel_l2` stands beside every error. Not"
-                             " settled: scores in"
-             " bfloat16 or float16 are no switch."),
+    OpenItem("Layers and heads", (), "Errors by layer are under Layers; budgets per layer are no switch, so an oracle"
+                                     " over layers is not settled."),
+    OpenItem("Numerics", (), "Ties go to the lower position; `floor_out_rel_l2` stands beside every error. Not settled:"
+                             " scores in bfloat16 or float16 are no switch."),
     OpenItem("Where the time goes on a CPU", ("figure_5",), "Timed by `quoka-bench`: docs/performance.md."),
     OpenItem("Block pooling", (), "Not settled: selection of blocks is no switch here."),
-    OpenItem("Errors that accumulate over layers", (), "Not settled: every layer is replayed on the inputs of the"
-                                                       " exact model, so"
-             " errors here are too small for a whole model."),
+    OpenItem("Errors that accumulate over layers", (), "Not settled: every layer is replayed on the inputs of the exact"
+                                                       " model, so errors here are too small for a whole model."),
     OpenItem("Statistics", (), "Paired over prompts with intervals, oracle and random in every table."),
     OpenItem("Why a follow-up lost more at a quarter of the keys", ("followup",),
              "Not settled: its model, ties in bfloat16, task scores."),

@@ -72,15 +72,14 @@ def strongest_head_in_first_layer(ds: xr.Dataset) -> np.ndarray:
 PAPER_CORRELATION = 0.737
 
 TESTS: Dict[str, GeometryTest] = {
-    "spread": GeometryTest("low-similarity queries spread over more keys: effective share of keys, lowest minus"
-    " highest eighth",
+    "spread": GeometryTest("low-similarity queries spread over more keys: effective share of keys, lowest minus highest"
+                           " eighth",
                    classes("class_effective_share", 1)),
-    "shared_group": GeometryTest("high-similarity queries share a small group of keys: attention of the class on"
-    " its 10 % best"
-                         " liked keys, highest minus lowest eighth", classes("class_top_share", -1, top_percent=10)),
-    "nearer_keys": GeometryTest("queries far from the mean query are nearer to the keys: Spearman's correlation of"
-    " S and"
-                        " cos(q, mean key)", lambda ds: heads(ds, "similarity_key_spearman")),
+    "shared_group": GeometryTest("high-similarity queries share a small group of keys: attention of the class on its 10"
+                                 " % best liked keys, highest minus lowest"
+                                 " eighth", classes("class_top_share", -1, top_percent=10)),
+    "nearer_keys": GeometryTest("queries far from the mean query are nearer to the keys: Spearman's correlation of S"
+                                " and cos(q, mean key)", lambda ds: heads(ds, "similarity_key_spearman")),
     "chunk_correlation": GeometryTest("correlation of S and ln of the largest attention, inside chunks",
                               lambda ds: ds["chunk_attention_log_pearson"].mean(["chunk", "q_head"]).values,
                                       ("chunk",)),

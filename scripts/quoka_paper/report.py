@@ -119,8 +119,8 @@ def section(material: Material, judged: Judged, shown: set) -> str:
         parts.append(tables.theorem_table(judged.theorem))
     if judged.measured:
         parts.append(tables.geometry_table(judged.measured))
-    if exceptions := tables.exceptions_text(judged):
-        parts.append(f"Layers that go the other way: {exceptions}.")
+    if exceptions := tables.exceptions_list(judged):
+        parts.append(f"Layers that go the other way:\n\n{exceptions}")
     parts.append(figures(material, judged, shown))
     return "\n\n".join(part for part in parts if part)
 

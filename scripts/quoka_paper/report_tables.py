@@ -75,17 +75,14 @@ def prompts_text(judged: Judged) -> str:
     return f"{counts['error']} prompts ({counts['needle']} for needle key recall)"
 
 
-def exceptions_text(judged: Judged) -> str:
-    """Layers whose own interval excludes 0 on the other side, for metrics that are judged."""
-    parts = []
-    for lines, exceptions in zip(judged.lines, judged.exceptions):
-        for key, layers in exceptions.items():
-            if key in judged.claim.rule.metrics:
-                parts.append(f"{lines[0].label}, {METRICS[key].label}: {', '.join(map(str, layers))}")
-    for one in judged.measured:
-        if one.exceptions:
-            parts.append(f"{one.label} ({one.scope}): {', '.join(map(str, one.exceptions))}")
-    return "; ".join(parts)
+def exceptions_list(judged: Judged) -> str:
+    """Layers whose own interval excludes 0 on the other side, for differences that vote."""
+    items = [f"- {lines[0].label}, {METRICS[key].label}: {', '.join(map(str, layers))}"
+             for lines, exceptions in zip(judged.lines, judged.exceptions)
+             for key, layers in exceptions.items() if lines[0].cells[key].vote is not None]
+    items += [f"- {one.label} ({one.scope}): {', '.join(map(str, one.exceptions))}"
+              for one in judged.measured if one.exceptions]
+    return "\n".join(items)
 
 
 def geometry_table(measured: List[Measured]) -> str:
