@@ -7,7 +7,7 @@ import textwrap
 
 import matplotlib
 import numpy as np
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 
 matplotlib.use("Agg")
 matplotlib.rcParams.update({
@@ -99,11 +99,13 @@ def set_difference_scale(axis_name, axes, differences):
     """Linear around 0 and logarithmic beyond where a few differences are far larger than most."""
     sizes = np.abs(differences[np.isfinite(differences) & (differences != 0)])
     if len(sizes) and sizes.max() > 20 * np.median(sizes):
-        # Powers of ten only: their labels do not overlap.
         threshold = 10.0 ** np.ceil(np.log10(np.median(sizes)))
         getattr(axes, f"set_{axis_name}scale")("symlog", linthresh=threshold, linscale=1.5)
-        getattr(axes, f"{axis_name}axis").set_major_formatter(lambda value, _: f"{value:g}")
-        getattr(axes, f"{axis_name}axis").set_minor_locator(NullLocator())
+        axis = getattr(axes, f"{axis_name}axis")
+        ticks = threshold * np.array([0.5, 1, 10, 100, 1000])  # farther apart than their labels are long
+        axis.set_major_locator(FixedLocator([*-ticks, 0, *ticks]))
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_minor_locator(NullLocator())
 
 
 def set_key_ticks(axes, kept):

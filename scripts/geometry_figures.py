@@ -107,8 +107,8 @@ def similarity_attention(ds, layer, head, columns):
     (h1, l1), (h2, l2) = scatter.get_legend_handles_labels(), everywhere.get_legend_handles_labels()
     log, raw, rank = (float(one[f"similarity_attention_{kind}"]) for kind in ("log_pearson", "pearson", "spearman"))
     return finish(fig, [
-        f"(a) {source(ds, one)}; {sampled(one)}; Pearson {log:.2f} (log), {raw:.2f} (raw), Spearman {rank:.2f} over all "
-        f"{int(one['similarity_attention_n']):,} queries; {sinks_note(ds)}",
+        f"(a) {source(ds, one)}; {sampled(one)}; Pearson {log:.2f} (log), {raw:.2f} (raw), Spearman {rank:.2f} over "
+        f"all {int(one['similarity_attention_n']):,} queries; {sinks_note(ds)}",
         f"(b) {all_heads(ds)}; n = {counts(ds['similarity_attention_n'])} queries per head",
     ], (h1 + h2, l1 + l2))
 
@@ -235,7 +235,7 @@ def theorem(ds, layer, head, columns):
     return finish(fig, [f"{source(ds)}; {all_heads(ds)} (small) and their mean; n = {counts(ds['theorem_n_triples'])} "
                         "pairs of a query and a key that it sees per head; violations: "
                         f"{violations[0]} of the paper's bound, {violations[1]} of the spherical one",
-                        f"{never} heads have no pair that fulfils the condition: not on the axis of (a)" if never else "",
+                        f"{never} heads have no pair that fulfils the condition and are not in (a)" if never else "",
                         ], slack.get_legend_handles_labels())
 
 

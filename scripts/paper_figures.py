@@ -11,7 +11,7 @@ import numpy as np
 from figure_style import (GREY, NothingToPlot, arrow, finish, name_panels, reference_style, remark,
                           set_difference_scale, set_error_scale, set_key_ticks)
 from paper_panels import (BAR, PANELS, always_shown, axis_label, bars, ends, estimate, fit, grid, n_prompts,
-                          name_outside, notes, panels_of, span, styled)
+                          name_outside, notes, panels_of, say_outside, span, styled)
 from quoka_paper.prompts_statistics import difference, per_prompt, per_prompt_and_layer
 
 MAX_BUDGETS = 4  # panels of paired differences
@@ -136,11 +136,10 @@ def both_sides(ds, study, columns):
     far = {label for place, axis in enumerate("xy") for label in fit(panels[0], axis, inside[place], {
         label: ends([found[place] for found in by_budget.values()]) for label, by_budget in references.items()})}
     low, high = panels[0].get_ylim()
-    panels[0].set_ylim(low, high + 0.15 * (high - low))  # room for the words at the top
+    panels[0].set_ylim(low, high + 0.1 * (high - low))  # room for "better on both"
     for axes, budget in zip(panels, budgets):
-        words = [f"{label} at ({found[0].mean:+.2g}, {found[1].mean:+.2g})" for label in sorted(far)
-                 for at, found in references[label].items() if at == budget]
-        remark(axes, "\n".join(words), (0.98, 0.98))
+        say_outside(axes, [f"{label} at ({found[0].mean:+.2g}, {found[1].mean:+.2g})" for label in sorted(far)
+                           for at, found in references[label].items() if at == budget])
     name_panels(panels, [f"budget {budget}" for budget in budgets])
     n = [n_prompts(ds, study, name) for name in (x_name, y_name)]
     note = f"differences are paired over prompts: {n[0]} for the error, {n[1]} for the {PANELS[y_name][1]}"

@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from figure_style import WIDTHS, NothingToPlot, arrow, reference_style, remark, style
+from figure_style import GREY, NOTE_SIZE, WIDTHS, NothingToPlot, arrow, reference_style, style
 from quoka_paper.prompts_statistics import MIN_PROMPTS, RESAMPLES, interval, per_prompt
 from result_families import rows_note
 
@@ -85,15 +85,16 @@ def fit(axes, axis_name, inside, references):
     return outside
 
 
+def say_outside(axes, words):
+    """In the line of the title, where no data are: where references are that the panel does not show."""
+    axes.set_title("; ".join(words), loc="right", color=GREY, fontsize=NOTE_SIZE)
+
+
 def name_outside(axes, outside):
-    """Says in a corner of the panel where references above or below it are."""
+    """Says where references above or below the panel are."""
     low, high = axes.get_ylim()
-    words = {True: [], False: []}
-    for label, values in outside.items():
-        above, below = bool(np.max(values) > high), bool(np.min(values) < low)
-        words[above].append(f"{label} at {span(values)} {'↑' * above}{'↓' * below}")
-    remark(axes, "\n".join(words[True]), (0.99, 0.98))
-    remark(axes, "\n".join(words[False]), (0.99, 0.03))
+    say_outside(axes, [f"{label} at {span(values)} {'↑' * bool(np.max(values) > high)}"
+                       f"{'↓' * bool(np.min(values) < low)}" for label, values in outside.items()])
 
 
 def always_shown(study, series):

@@ -151,7 +151,7 @@ def test_what_is_far_off_is_named_and_everything_else_is_inside(ds):
     for label, (_, y, _) in lines_of(error).items():
         assert label == "random (reference)" or (low < y.min() and y.max() < high)
     assert lines_of(error)["random (reference)"][1].max() > high
-    assert any(re.fullmatch(r"random at [\d.]+ to [\d.]+ ↑", text.get_text()) for text in error.texts)
+    assert re.fullmatch(r"random at [\d.]+ to [\d.]+ ↑", error.get_title(loc="right"))
 
 
 def test_one_value_per_line_where_the_budget_does_not_vary(ds):
@@ -243,7 +243,8 @@ def test_svg_text_stays_text(path, tmp_path):
     assert plot_paper.main([str(path), "--out", str(tmp_path), "--formats", "svg"]) == 0
     words = " ".join(re.findall(r"<text[^>]*>([^<]+)</text>", (tmp_path / "small_query_rule.svg").read_text()))
     for wanted in ("n = 3 prompts", "bootstrap interval", "keys kept per chunk and KV head",
-                   "relative L2 error ↓ better", "needle key recall ↑ better", "lowest_cosine (base)", "oracle (reference)"):
+                   "relative L2 error ↓ better", "needle key recall ↑ better", "lowest_cosine (base)",
+                   "oracle (reference)"):
         assert wanted in words
 
 

@@ -127,7 +127,8 @@ def test_several_captures_have_a_panel_each(ds):
 
 
 def test_the_script_writes_every_figure(results_path, tmp_path, capsys):
-    assert plot_results.main([str(results_path), "--out", str(tmp_path / "figs"), "--formats", "png", "svg", "pdf"]) == 0
+    arguments = [str(results_path), "--out", str(tmp_path / "figs"), "--formats", "png", "svg", "pdf"]
+    assert plot_results.main(arguments) == 0
     names = {path.name for path in (tmp_path / "figs").iterdir()}
     stems = ["error_by_budget", "layer_head_map", "needles"]
     assert names == {f"{stem}.{suffix}" for stem in stems for suffix in ("png", "svg", "pdf")}
