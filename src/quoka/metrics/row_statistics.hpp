@@ -16,7 +16,7 @@ constexpr Index max_exact_quantile_rows = 65536;
 /// values; the worst value is the smallest of a higher-is-better metric, else the largest. Without
 /// any value all statistics are NaN and n_valid is 0.
 ///
-/// Cost: O(n). Sums in float64 in row order.
+/// Cost: O(n). Sums in float64 in a fixed order.
 std::array<float, n_row_statistics> row_statistics(std::span<const float> values, Better better);
 
 }  // namespace quoka
