@@ -67,11 +67,12 @@ TEST_CASE("P04 P18 masked probabilities are exactly 0 and visible ones are not",
           "[property][dense]") {
   const TinyLayer layer = layer_with_rules(GENERATE(0, 1, 2));
   const DenseChunk chunk = dense_chunk(group_view(layer, 1), layer.rules, {5, 30});
-  for (Index row = 0; row < chunk.probs.rows(); ++row) {
-    const Index query_pos = layer.rules.q_offset + chunk.rows.begin + row % chunk.rows.size();
-    for (Index column = 0; column < chunk.probs.cols(); ++column) {
-      const bool visible = naive::is_visible(layer.rules, query_pos, chunk.keys.begin + column);
-      CHECK((chunk.probs(row, column) > 0) == visible);
+  for (Index lane = 0; lane < chunk.probs.cols(); ++lane) {
+    const Index query_pos = layer.rules.q_offset + chunk.rows.begin + lane % chunk.rows.size();
+    for (Index key = 0; key < chunk.keys.size(); ++key) {
+      const bool visible = lane < chunk.n_lanes() &&
+                           naive::is_visible(layer.rules, query_pos, chunk.keys.begin + key);
+      CHECK((chunk.probs(key, lane) > 0) == visible);
     }
   }
 }

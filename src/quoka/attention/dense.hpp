@@ -5,18 +5,25 @@
 
 #include "quoka/attention/group_view.hpp"
 #include "quoka/core/attention_rules.hpp"
+#include "quoka/core/lanes.hpp"
 
 namespace quoka {
 
-/// Dense attention of consecutive rows of all heads of a group. Row head * rows.size() + i of each
-/// matrix belongs to query head `head` of the group and token rows.begin + i.
+/// Dense attention of consecutive rows of all heads of a group. Lane head * rows.size() + i belongs
+/// to query head `head` of the group and token rows.begin + i.
 struct DenseChunk {
-  IndexRange rows;    ///< tokens: rows of q
-  IndexRange keys;    ///< absolute positions of the columns of probs
-  Matrix probs;       ///< [group_size * n_rows, keys.size()], 0 where a key is not visible
-  Vector sink_probs;  ///< [group_size * n_rows] probability of the sink logit, 0 without
-  Vector lse;         ///< [group_size * n_rows] log of the sum of exp(logit), sink included
-  Matrix out;         ///< [group_size * n_rows, v_head_dim]
+  IndexRange rows;  ///< tokens: rows of q
+  IndexRange keys;  ///< absolute positions of the rows of probs
+  /// [keys.size(), padded_lanes(group_size * n_rows)] key by key, so that what a selection keeps is
+  /// whole rows; 0 where a key is not visible, and in the lanes beyond the last.
+  Matrix probs;
+  Vector sink_probs;  ///< [lanes] probability of the sink logit, 0 without
+  Vector lse;         ///< [lanes] log of the sum of exp(logit), sink included
+  Matrix out;         ///< [lanes, v_head_dim]
+  VectorD pooled;     ///< [keys.size()] p summed over all lanes
+
+  [[nodiscard]] Index lane(Index head, Index row) const { return head * rows.size() + row; }
+  [[nodiscard]] Index n_lanes() const { return out.rows(); }
 };
 
 /// Computes the dense attention of the rows.

@@ -4,7 +4,7 @@
 
 namespace quoka {
 
-/// Products of every query row with every key row, into a block of a row-major matrix.
+/// Products of every query row with every key row.
 ///
 /// Identical keys get identical products wherever they stand: each key goes through the same
 /// instruction sequence. A plain matrix product does not promise that (its last columns take
@@ -14,5 +14,9 @@ namespace quoka {
 /// Cost: 2 m n head_dim operations.
 void key_products(const Eigen::Ref<const Matrix>& queries, const ConstMatrixView& keys,
                   Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> products);
+
+/// The same products key by key: products [n, m].
+void key_products_by_key(const Eigen::Ref<const Matrix>& queries, const ConstMatrixView& keys,
+                         Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> products);
 
 }  // namespace quoka

@@ -16,4 +16,17 @@ IndexRange visible_keys(const AttentionRules& rules, Index query_pos) {
   return range;
 }
 
+IndexRange rows_that_see(const AttentionRules& rules, IndexRange rows, Index key_pos) {
+  Index end = rules.q_offset + rows.end;
+  if (rules.sliding_window > 0) {
+    end = std::min(end, key_pos + rules.sliding_window);
+  }
+  if (rules.attention_chunk > 0) {
+    end = std::min(end, key_pos - key_pos % rules.attention_chunk + rules.attention_chunk);
+  }
+  const Index first_pos = rules.q_offset + rows.begin;
+  const Index first = std::clamp<Index>(key_pos - first_pos, 0, rows.size());
+  return {first, std::max(first, end - first_pos)};
+}
+
 }  // namespace quoka

@@ -11,4 +11,8 @@ namespace quoka {
 /// intersection is one; both ends never fall as query_pos grows.
 IndexRange visible_keys(const AttentionRules& rules, Index query_pos);
 
+/// The same seen from the key: the rows among `rows` (tokens of the layer) that may see it, counted
+/// from rows.begin.
+IndexRange rows_that_see(const AttentionRules& rules, IndexRange rows, Index key_pos);
+
 }  // namespace quoka

@@ -6,6 +6,7 @@ set(room_headers
     build_info.hpp
     error.hpp
     half.hpp
+    lanes.hpp
     matrix.hpp
     parallel.hpp
     random.hpp

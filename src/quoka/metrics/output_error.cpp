@@ -7,69 +7,51 @@
 namespace quoka {
 namespace {
 
-/// Sums over the channels of two rows.
-struct RowSums {
-  double error_square = 0;
-  double sparse_square = 0;
-  double dense_square = 0;
-  double product = 0;
-  float max_abs = 0;
-
-  /// False if float32 may have over- or underflowed on the way.
-  [[nodiscard]] bool is_safe() const {
-    constexpr double low = 1e-20;
-    constexpr double high = 1e30;
-    const auto in_range = [](double x) { return x == 0 || (x > low && x < high); };
-    return in_range(sparse_square) && dense_square > low && dense_square < high &&
-           in_range(error_square) && std::isfinite(product);
-  }
-};
-
-/// One pass in float32 lanes: this runs for every row of every configuration.
-RowSums sums_in_float32(const float* sparse, const float* dense, Index n_channels) {
-  constexpr Index width = 16;
-  using Lane = Eigen::Array<float, width, 1>;
-  Lane error = Lane::Zero();
-  Lane largest = Lane::Zero();
+/// Sums over the channels of one vector of lanes.
+struct LaneErrorSums {
+  Lane error_square = Lane::Zero();
   Lane sparse_square = Lane::Zero();
   Lane dense_square = Lane::Zero();
   Lane product = Lane::Zero();
-  Lane s = Lane::Zero();
-  Lane d = Lane::Zero();
-  for (Index c = 0; c < n_channels; c += width) {
-    if (n_channels - c >= width) {
-      s = Eigen::Map<const Lane>(sparse + c);
-      d = Eigen::Map<const Lane>(dense + c);
-    } else {
-      s.setZero();
-      d.setZero();
-      std::copy(sparse + c, sparse + n_channels, s.data());
-      std::copy(dense + c, dense + n_channels, d.data());
-    }
-    const Lane difference = s - d;
-    error += difference * difference;
-    largest = largest.max(difference.abs());
-    sparse_square += s * s;
-    dense_square += d * d;
-    product += s * d;
-  }
-  return {static_cast<double>(error.sum()), static_cast<double>(sparse_square.sum()),
-          static_cast<double>(dense_square.sum()), static_cast<double>(product.sum()),
-          largest.maxCoeff()};
-}
+  Lane max_abs = Lane::Zero();
+};
 
-RowSums sums_in_float64(const float* sparse, const float* dense, Index n_channels) {
-  RowSums sums;
+LaneErrorSums sum_over_channels(const float* numerators, const float* factors, const float* dense,
+                                Index n_channels, Index stride) {
+  LaneErrorSums sums;
+  const Lane factor = Eigen::Map<const Lane>(factors);
   for (Index c = 0; c < n_channels; ++c) {
-    const auto s = static_cast<double>(sparse[c]);
-    const auto d = static_cast<double>(dense[c]);
-    sums.error_square += (s - d) * (s - d);
+    const Lane s = Eigen::Map<const Lane>(numerators + c * stride) * factor;
+    const Lane d = Eigen::Map<const Lane>(dense + c * stride);
+    const Lane difference = s - d;
+    sums.error_square += difference * difference;
     sums.sparse_square += s * s;
     sums.dense_square += d * d;
     sums.product += s * d;
-    sums.max_abs = std::max(sums.max_abs, static_cast<float>(std::abs(s - d)));
+    sums.max_abs = sums.max_abs.max(difference.abs());
   }
   return sums;
+}
+
+/// False if a sum of squares may have over- or underflowed in float32 on the way.
+bool is_safe(const LaneErrorSums& sums, Index lane) {
+  constexpr float low = 1e-20F;
+  constexpr float high = 1e30F;
+  const auto in_range = [](float x) { return x == 0 || (x > low && x < high); };
+  return in_range(sums.sparse_square[lane]) && sums.dense_square[lane] > low &&
+         sums.dense_square[lane] < high && in_range(sums.error_square[lane]) &&
+         std::isfinite(sums.product[lane]);
+}
+
+OutputError error_of(double error_square, double sparse_square, double dense_square, double product,
+                     float max_abs) {
+  const double sparse_norm = std::sqrt(sparse_square);
+  const double dense_norm = std::sqrt(dense_square);
+  const bool has_cosine = sparse_norm >= smallest_denominator && dense_norm >= smallest_denominator;
+  return {ratio_or_nan(std::sqrt(error_square), dense_norm),
+          has_cosine ? ratio_or_nan(product, sparse_norm * dense_norm)
+                     : std::numeric_limits<float>::quiet_NaN(),
+          max_abs};
 }
 
 }  // namespace
@@ -79,18 +61,36 @@ float ratio_or_nan(double part, double whole) {
                                       : static_cast<float>(part / whole);
 }
 
-OutputError output_error(const float* sparse, const float* dense, Index n_channels) {
-  RowSums sums = sums_in_float32(sparse, dense, n_channels);
-  if (!sums.is_safe()) {
-    sums = sums_in_float64(sparse, dense, n_channels);
+OutputError output_error(const Eigen::Ref<const Vector>& sparse,
+                         const Eigen::Ref<const Vector>& dense) {
+  const VectorD s = sparse.cast<double>();
+  const VectorD d = dense.cast<double>();
+  const VectorD difference = s - d;
+  return error_of(difference.squaredNorm(), s.squaredNorm(), d.squaredNorm(), s.dot(d),
+                  static_cast<float>(difference.lpNorm<Eigen::Infinity>()));
+}
+
+OutputErrors output_errors(const Matrix& numerators, const LaneArray& factors, const Matrix& dense,
+                           Index n_lanes) {
+  const Index stride = dense.cols();
+  OutputErrors errors{LaneArray(stride), LaneArray(stride), LaneArray(stride)};
+  for (Index begin = 0; begin < n_lanes; begin += lane_width) {
+    const LaneErrorSums sums = sum_over_channels(numerators.data() + begin, factors.data() + begin,
+                                                 dense.data() + begin, dense.rows(), stride);
+    for (Index lane = begin; lane < std::min(begin + lane_width, n_lanes); ++lane) {
+      const Index l = lane - begin;
+      const OutputError error =
+          is_safe(sums, l) ? error_of(static_cast<double>(sums.error_square[l]),
+                                      static_cast<double>(sums.sparse_square[l]),
+                                      static_cast<double>(sums.dense_square[l]),
+                                      static_cast<double>(sums.product[l]), sums.max_abs[l])
+                           : output_error(numerators.col(lane) * factors[lane], dense.col(lane));
+      errors.rel_l2[lane] = error.rel_l2;
+      errors.cosine[lane] = error.cosine;
+      errors.max_abs[lane] = error.max_abs;
+    }
   }
-  const double sparse_norm = std::sqrt(sums.sparse_square);
-  const double dense_norm = std::sqrt(sums.dense_square);
-  const bool has_cosine = sparse_norm >= smallest_denominator && dense_norm >= smallest_denominator;
-  return {ratio_or_nan(std::sqrt(sums.error_square), dense_norm),
-          has_cosine ? ratio_or_nan(sums.product, sparse_norm * dense_norm)
-                     : std::numeric_limits<float>::quiet_NaN(),
-          sums.max_abs};
+  return errors;
 }
 
 }  // namespace quoka

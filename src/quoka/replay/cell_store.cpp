@@ -28,8 +28,9 @@ CellStore::CellStore(const SelectorConfig& config, const AttentionRules& rules,
     first_row_.push_back(n_active_rows);
     n_active_rows += facts_.back().state == ChunkState::active ? rows.size() : 0;
   }
-  row_values_.assign(static_cast<std::size_t>(group_size),
-                     Matrix::Constant(n_row_metrics, n_active_rows, nan_value));
+  for (Index head = 0; head < group_size; ++head) {
+    row_values_.emplace_back(Matrix(n_row_metrics, n_active_rows));
+  }
 }
 
 Eigen::Block<Matrix> CellStore::rows(Index chunk, Index head) {

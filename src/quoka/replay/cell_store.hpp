@@ -45,7 +45,8 @@ class CellStore {
     return facts(chunk).state == ChunkState::active;
   }
 
-  /// The row metrics of an active chunk's rows: [n_row_metrics, n_rows of the chunk].
+  /// The row metrics of an active chunk's rows: [n_row_metrics, n_rows of the chunk]. They hold
+  /// anything until they are set.
   Eigen::Block<Matrix> rows(Index chunk, Index head);
   ChunkRecord& record(Index chunk, Index head);
 

@@ -5,54 +5,50 @@
 #include "quoka/attention/visibility.hpp"
 
 namespace quoka {
+namespace {
 
-Index ChunkBase::rows_that_see(Index key_pos) const {
-  // The lowest visible position never falls from row to row, so those rows are consecutive.
-  const Index first_row = std::max<Index>(0, key_pos - context.chunk_begin());
-  const auto end = std::ranges::upper_bound(visible, key_pos, {}, &IndexRange::begin);
-  return std::max<Index>(0, end - visible.begin() - first_row);
+/// p per lane, summed over a range of keys.
+LaneArrayD mass_of(const DenseChunk& dense, IndexRange keys) {
+  LaneSums sums(dense.probs.cols());
+  for (Index key = keys.begin; key < keys.end; ++key) {
+    sums.add(&dense.probs(key - dense.keys.begin, 0));
+  }
+  return sums.total();
 }
+
+}  // namespace
 
 ChunkBase chunk_base(ChunkContext context, const AttentionRules& rules, Index sink_size,
                      const std::vector<NeedleGroup>& needle_groups) {
   const DenseChunk& dense = context.dense;
-  const Index n = dense.probs.rows();
-  const Index n_history = context.candidates(Candidates::history).size();
-  const Index n_sinks = std::clamp(sink_size - dense.keys.begin, Index{0}, dense.keys.size());
-  ChunkBase base{.context = std::move(context),
-                 .sink_size = sink_size,
-                 .visible_mass = VectorD(n),
-                 .history_mass = VectorD(n),
-                 .history_no_sink_mass = VectorD(n),
-                 .sink_mass = VectorD(n),
-                 .own_mass = VectorD(n),
-                 .own_numerator = {},
-                 .visible = {},
-                 .needles = chunk_needles(rules, dense.rows, needle_groups)};
-  for (Index row = 0; row < n; ++row) {
-    const auto p = dense.probs.row(row).cast<double>();
-    const Index n_history_sinks = std::min(n_sinks, n_history);
-    base.history_no_sink_mass[row] = p.segment(n_history_sinks, n_history - n_history_sinks).sum();
-    base.history_mass[row] = base.history_no_sink_mass[row] + p.head(n_history_sinks).sum();
-    base.sink_mass[row] = p.head(n_sinks).sum();
-    base.own_mass[row] = p.tail(p.size() - n_history).sum();
-    base.visible_mass[row] = base.history_mass[row] + base.own_mass[row];
-  }
-  const IndexRange own{base.context.chunk_begin(), dense.keys.end};
+  const IndexRange history = context.candidates(Candidates::history);
+  const IndexRange own{history.end, dense.keys.end};
+  const Index sinks_end = std::clamp(sink_size, dense.keys.begin, dense.keys.end);
+  const Index history_sinks_end = std::min(sinks_end, history.end);
+  const LaneArrayD history_sinks = mass_of(dense, {history.begin, history_sinks_end});
+
+  ChunkBase base{.context = std::move(context), .sink_size = sink_size};
+  base.history_no_sink_mass = mass_of(dense, {history_sinks_end, history.end});
+  base.history_mass = base.history_no_sink_mass + history_sinks;
+  base.sink_mass = history_sinks + mass_of(dense, {history_sinks_end, sinks_end});
+  base.own_mass = mass_of(dense, own);
+  base.visible_mass = base.history_mass + base.own_mass;
+
+  base.out = Matrix::Zero(dense.out.cols(), dense.probs.cols());
+  base.out.leftCols(dense.n_lanes()) = dense.out.transpose();
   base.own_numerator.noalias() =
-      dense.probs.rightCols(own.size()) * row_view(base.context.group.v, own);
+      row_view(base.context.group.v, own).transpose() * dense.probs.bottomRows(own.size());
+
+  for (Index key = dense.keys.begin; key < dense.keys.end; ++key) {
+    const Index n_rows = rows_that_see(rules, dense.rows, key).size();
+    base.pairs.push_back(static_cast<std::int32_t>(n_rows));
+    (key < history.end ? base.history_pairs : base.own_pairs) += n_rows;
+  }
   for (Index i = 0; i < dense.rows.size(); ++i) {
     base.visible.push_back(visible_keys(rules, rules.q_offset + dense.rows.begin + i));
   }
+  base.needles = chunk_needles(rules, dense.rows, needle_groups);
   return base;
-}
-
-VectorD pooled_probs(const DenseChunk& dense) {
-  Eigen::RowVectorXd sum = Eigen::RowVectorXd::Zero(dense.probs.cols());
-  for (Index row = 0; row < dense.probs.rows(); ++row) {
-    sum += dense.probs.row(row).cast<double>();
-  }
-  return sum.transpose();
 }
 
 }  // namespace quoka

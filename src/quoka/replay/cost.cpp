@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "quoka/core/lanes.hpp"
 #include "quoka/metrics/columns.hpp"
 #include "quoka/replay/chunk_plan.hpp"
 #include "quoka/replay/shared_plan.hpp"
@@ -23,14 +24,8 @@ std::int64_t replay_bytes(const AttentionShape& shape, std::span<const SelectorC
   const Index chunk = largest_chunk(configs, shape.n_tokens);
   const Index tensors = group * shape.n_tokens * shape.k_head_dim +
                         shape.n_keys * (2 * shape.k_head_dim + shape.v_head_dim);
-  Index largest_budget = 0;
-  for (const SelectorConfig& config : configs) {
-    largest_budget =
-        std::max(largest_budget, std::min(config.budget.keys(shape.n_keys), shape.n_keys));
-  }
-  // Per thread: the dense probabilities and the gathered columns of the longest prefix.
-  const Index per_thread =
-      group * chunk * (shape.n_keys + largest_budget) + largest_budget * shape.v_head_dim;
+  // Per thread: the dense probabilities of the longest prefix; outputs and numerators by channel.
+  const Index per_thread = padded_lanes(group * chunk) * (shape.n_keys + 5 * shape.v_head_dim);
   const Index rows = static_cast<Index>(configs.size()) * group * n_row_metrics * shape.n_tokens;
   return static_cast<std::int64_t>(sizeof(float)) *
          (tensors + settings.n_threads * per_thread + rows);

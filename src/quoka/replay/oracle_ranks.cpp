@@ -20,7 +20,7 @@ OracleRanks::OracleRanks(const ChunkContext& context, Candidates which, Index le
     const Index offset = sequence.keys[rank] - first_key_;
     ranks_[static_cast<std::size_t>(offset)] = static_cast<std::int32_t>(rank);
     const auto place = static_cast<Index>(rank);
-    mass_[place + 1] = mass_[place] + context.pooled[offset];
+    mass_[place + 1] = mass_[place] + context.dense.pooled[offset];
   }
 }
 

@@ -17,9 +17,9 @@ class OracleRanks {
   /// Pooled probability of the oracle's first n keys.
   [[nodiscard]] double mass(Index n) const { return mass_[n]; }
 
-  /// True if the key is among the oracle's first n.
-  [[nodiscard]] bool keeps(Index key_pos, Index n) const {
-    return ranks_[static_cast<std::size_t>(key_pos - first_key_)] < n;
+  /// Place of the key in the oracle's order; a large number beyond what was ranked.
+  [[nodiscard]] std::int32_t rank(Index key_pos) const {
+    return ranks_[static_cast<std::size_t>(key_pos - first_key_)];
   }
 
  private:

@@ -7,113 +7,59 @@
 namespace quoka {
 namespace {
 
-/// Sum of at most `block` probabilities: in lanes of fixed places, so that it does not depend on
-/// where the row lies in memory.
-double sum_of(const float* values, Index n) {
-  constexpr Index width = 16;
-  using Lane = Eigen::Array<float, width, 1>;
-  Lane lanes = Lane::Zero();
-  Index i = 0;
-  for (; i + width <= n; i += width) {
-    lanes += Eigen::Map<const Lane>(values + i);
-  }
-  double sum = static_cast<double>(lanes.sum());
-  for (; i < n; ++i) {
-    sum += static_cast<double>(values[i]);
-  }
-  return sum;
-}
+/// Keys added at a time: long enough for an efficient matrix product, short enough to stay in the
+/// cache.
+constexpr Index block = 64;
 
-/// Keys added at a time; long enough for an efficient matrix product.
-constexpr Index block = 128;
+PrefixSums empty_sums(const ChunkBase& base, Candidates candidates) {
+  const Index n_lanes = base.out.cols();
+  return {.numerators = candidates == Candidates::history ? base.own_numerator
+                                                          : Matrix::Zero(base.out.rows(), n_lanes),
+          .history_no_sink = LaneSums(n_lanes),
+          .sinks = LaneSums(n_lanes),
+          .own = LaneSums(n_lanes)};
+}
 
 }  // namespace
 
-PrefixSums PrefixSums::zero(Index n_rows, Index v_head_dim) {
-  return {.numerator = Matrix::Zero(n_rows, v_head_dim),
-          .mass = VectorD::Zero(n_rows),
-          .history = VectorD::Zero(n_rows),
-          .history_no_sink = VectorD::Zero(n_rows)};
-}
-
-PrefixAttention::PrefixAttention(const ChunkContext& context, const KeySequence& sequence,
-                                 Index sink_size)
-    : full_blocks_(PrefixSums::zero(context.dense.probs.rows(), context.group.v.cols())) {
-  const auto length = static_cast<Index>(sequence.keys.size());
-  const Index first_key = context.dense.keys.begin;
-  const Index chunk_begin = context.chunk_begin();
-  values_.resize(length, context.group.v.cols());
-  bool all_history = true;
-  for (Index place = 0; place < length; ++place) {
-    const Index key = sequence.keys[static_cast<std::size_t>(place)];
-    values_.row(place) = context.group.v.row(key);
-    all_history = all_history && key < chunk_begin;
-    if (key < std::min(sink_size, chunk_begin)) {
-      sink_places_.push_back(place);
-    }
-  }
-  if (!all_history) {
-    in_history_.resize(length);
-    for (Index place = 0; place < length; ++place) {
-      in_history_[place] = sequence.keys[static_cast<std::size_t>(place)] < chunk_begin ? 1.0 : 0.0;
-    }
-  }
-  probs_.resize(context.dense.probs.rows(), length);
-  for (Index row = 0; row < probs_.rows(); ++row) {
-    const float* const dense = &context.dense.probs(row, 0);
-    float* const gathered = &probs_(row, 0);
-    for (Index place = 0; place < length; ++place) {
-      gathered[place] = dense[sequence.keys[static_cast<std::size_t>(place)] - first_key];
-    }
-  }
-}
+PrefixAttention::PrefixAttention(const ChunkBase& base, const KeySequence& sequence,
+                                 Candidates candidates)
+    : base_(base),
+      sequence_(sequence),
+      probs_(block, base.out.cols()),
+      values_(block, base.out.rows()),
+      full_blocks_(empty_sums(base, candidates)),
+      with_part_(full_blocks_) {}
 
 const PrefixSums& PrefixAttention::at(Index n) {
-  QUOKA_ASSERT(n >= n_full_ && n <= probs_.cols());
+  QUOKA_ASSERT(n >= n_full_ && n <= static_cast<Index>(sequence_.keys.size()));
   while (n_full_ + block <= n) {
-    add(full_blocks_, n_full_, block);
+    add(full_blocks_, {n_full_, n_full_ + block});
     n_full_ += block;
   }
   if (n_full_ == n) {
     return full_blocks_;
   }
   with_part_ = full_blocks_;
-  add(with_part_, n_full_, n - n_full_);
+  add(with_part_, {n_full_, n});
   return with_part_;
 }
 
-void PrefixAttention::add(PrefixSums& sums, Index begin, Index count) const {
-  sums.numerator.noalias() += probs_.middleCols(begin, count) * values_.middleRows(begin, count);
-  // Sinks are added last: next to them the rest of a row's mass may be below the last digit.
-  for (Index row = 0; row < probs_.rows(); ++row) {
-    double sinks = 0;
-    double no_sink = 0;
-    Index from = begin;
-    for (const Index place : sink_places_) {
-      if (place >= begin && place < begin + count) {
-        no_sink += history_sum(row, from, place);
-        sinks += static_cast<double>(probs_(row, place));
-        from = place + 1;
-      }
-    }
-    no_sink += history_sum(row, from, begin + count);
-    sums.history_no_sink[row] += no_sink;
-    sums.history[row] += no_sink + sinks;
-    sums.mass[row] += in_history_.size() == 0
-                          ? no_sink + sinks
-                          : probs_.row(row).segment(begin, count).cast<double>().sum();
+void PrefixAttention::add(PrefixSums& sums, IndexRange places) {
+  const ChunkContext& context = base_.context;
+  const Index chunk_begin = context.chunk_begin();
+  for (Index i = 0; i < places.size(); ++i) {
+    const Index key = sequence_.keys[static_cast<std::size_t>(places.begin + i)];
+    probs_.row(i) = context.dense.probs.row(key - context.dense.keys.begin);
+    values_.row(i) = context.group.v.row(key);
+    // Sinks are summed apart: next to them the rest of a row's mass may be below the last digit.
+    LaneSums& mass = key >= chunk_begin      ? sums.own
+                     : key < base_.sink_size ? sums.sinks
+                                             : sums.history_no_sink;
+    mass.add(&probs_(i, 0));
   }
-}
-
-double PrefixAttention::history_sum(Index row, Index begin, Index end) const {
-  if (in_history_.size() == 0) {
-    return sum_of(&probs_(row, 0) + begin, end - begin);
-  }
-  double sum = 0;
-  for (Index place = begin; place < end; ++place) {
-    sum += in_history_[place] * static_cast<double>(probs_(row, place));
-  }
-  return sum;
+  sums.numerators.noalias() +=
+      values_.topRows(places.size()).transpose() * probs_.topRows(places.size());
 }
 
 }  // namespace quoka

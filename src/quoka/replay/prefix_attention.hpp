@@ -1,21 +1,17 @@
 #pragma once
 
-#include <span>
-
-#include "quoka/selection/chunk_context.hpp"
+#include "quoka/replay/chunk_base.hpp"
 #include "quoka/selection/key_sequence.hpp"
 
 namespace quoka {
 
 /// Attention of the chunk's rows to a prefix of a key order, from the dense probabilities of the
-/// kept columns: no second exponential, no second product of queries and keys.
+/// kept keys: no second exponential, no second product of queries and keys. Lanes as in DenseChunk.
 struct PrefixSums {
-  Matrix numerator;         ///< [rows of probs, v_head_dim] sum of p * v over the prefix
-  VectorD mass;             ///< [rows of probs] sum of p over the prefix
-  VectorD history;          ///< the same over keys before the chunk
-  VectorD history_no_sink;  ///< the same without the first sink_size positions
-
-  static PrefixSums zero(Index n_rows, Index v_head_dim);
+  Matrix numerators;         ///< [v_head_dim, lanes] sum of p * v over the attended keys
+  LaneSums history_no_sink;  ///< sum of p over kept keys before the chunk, from sink_size on
+  LaneSums sinks;            ///< over kept keys before the chunk and sink_size
+  LaneSums own;              ///< over kept keys of the chunk itself; only if candidates = cache
 };
 
 /// Walks along a key order. Sums are taken in blocks of fixed places in the order, so the value at
@@ -24,21 +20,21 @@ struct PrefixSums {
 /// Cost of all prefixes together: that of the longest, plus part of a block each.
 class PrefixAttention {
  public:
-  PrefixAttention(const ChunkContext& context, const KeySequence& sequence, Index sink_size);
+  /// With candidates = history the chunk's own keys are attended too, and the numerators begin with
+  /// theirs.
+  PrefixAttention(const ChunkBase& base, const KeySequence& sequence, Candidates candidates);
 
   /// Sums over the first n keys of the order, valid until the next call; calls must not go down in
   /// n.
   const PrefixSums& at(Index n);
 
  private:
-  void add(PrefixSums& sums, Index begin, Index count) const;
-  /// Sum of p over the history keys at places [begin, end).
-  [[nodiscard]] double history_sum(Index row, Index begin, Index end) const;
+  void add(PrefixSums& sums, IndexRange places);
 
-  Matrix probs_;        ///< [rows of probs, length] dense probabilities in the order's columns
-  Matrix values_;       ///< [length, v_head_dim]
-  VectorD in_history_;  ///< [length] 1 or 0; empty if all are
-  std::vector<Index> sink_places_;  ///< places in the order of history keys below sink_size
+  const ChunkBase& base_;
+  const KeySequence& sequence_;
+  Matrix probs_;   ///< [block, lanes] of the keys that are being added
+  Matrix values_;  ///< [block, v_head_dim]
   PrefixSums full_blocks_;
   PrefixSums with_part_;  ///< full_blocks_ and a part of the next block
   Index n_full_ = 0;

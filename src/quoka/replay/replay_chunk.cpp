@@ -14,16 +14,15 @@ namespace {
 
 /// Compares the evenly spaced floor rows that fall into this chunk with a float64 computation.
 void measure_floor(const GroupReplay& replay, const DenseChunk& dense, DenseStore& store) {
-  const Index n_tokens = replay.layer.shape.n_tokens;
+  const std::vector<Index> rows = evenly_spaced_rows(replay.layer.shape.n_tokens, n_floor_rows);
   for (Index i = 0; i < n_floor_rows; ++i) {
-    const Index row = (2 * i + 1) * n_tokens / (2 * n_floor_rows);
+    const Index row = rows[static_cast<std::size_t>(i)];
     if (!dense.rows.contains(row)) {
       continue;
     }
     for (Index head = 0; head < replay.group.group_size(); ++head) {
       const VectorD exact = dense_row_float64(replay.group, replay.layer.rules, head, row);
-      const auto computed =
-          dense.out.row(head * dense.rows.size() + row - dense.rows.begin).cast<double>();
+      const auto computed = dense.out.row(dense.lane(head, row - dense.rows.begin)).cast<double>();
       const double norm = exact.norm();
       store.floor_errors(i, head) = norm < smallest_denominator
                                         ? std::numeric_limits<double>::quiet_NaN()
@@ -116,11 +115,9 @@ void replay_chunk(const GroupReplay& replay, const SharedChunking& chunking, con
   const AttentionRules& rules = replay.layer.rules;
   const DenseChunk dense = dense_chunk(replay.group, rules, rows);
   measure_floor(replay, dense, dense_store);
-  const VectorD pooled = pooled_probs(dense);
   const ChunkBase base = chunk_base({.group = replay.group,
                                      .unit_keys = replay.unit_keys,
                                      .dense = dense,
-                                     .pooled = pooled,
                                      .queries = measure_queries(replay.group, rows),
                                      .rules = rules,
                                      .layer_idx = replay.layer.layer_idx,

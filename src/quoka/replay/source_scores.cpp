@@ -2,9 +2,10 @@
 
 #include <set>
 
+#include "quoka/attention/dense.hpp"
 #include "quoka/core/error.hpp"
 #include "quoka/core/parallel.hpp"
-#include "quoka/replay/chunk_base.hpp"
+#include "quoka/replay/chunk_plan.hpp"
 
 namespace quoka {
 namespace {
@@ -35,8 +36,7 @@ void add_layer(const LayerInput& source, const std::vector<IndexRange>& chunks, 
     parallel_for(static_cast<Index>(chunks.size()), n_threads, [&](Index chunk, int) {
       const auto c = static_cast<std::size_t>(chunk);
       const DenseChunk dense = dense_chunk(group, source.rules, chunks[c]);
-      scores[c].at(source.layer_idx).segment(dense.keys.begin, dense.keys.size()) +=
-          pooled_probs(dense);
+      scores[c].at(source.layer_idx).segment(dense.keys.begin, dense.keys.size()) += dense.pooled;
     });
   }
 }

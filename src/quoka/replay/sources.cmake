@@ -3,6 +3,8 @@ set(room_sources
     chunk_base.cpp
     chunk_plan.cpp
     cost.cpp
+    key_walk.cpp
+    measure_rows.cpp
     measure_sequence.cpp
     oracle_ranks.cpp
     prefix_attention.cpp
@@ -14,6 +16,8 @@ set(room_headers
     cell_store.hpp
     chunk_base.hpp
     chunk_plan.hpp
+    key_walk.hpp
+    measure_rows.hpp
     measure_sequence.hpp
     oracle_ranks.hpp
     prefix_attention.hpp

@@ -9,6 +9,7 @@
 #include "quoka/attention/key_products.hpp"
 #include "quoka/attention/softmax.hpp"
 #include "quoka/attention/visibility.hpp"
+#include "quoka/selection/keep_queries.hpp"
 
 namespace quoka {
 namespace {
@@ -16,16 +17,16 @@ namespace {
 /// Dense probabilities of the given rows, summed over rows and heads.
 VectorD summed_probs(const ChunkContext& context, const std::vector<Index>& rows,
                      IndexRange candidates) {
-  VectorD sum = VectorD::Zero(candidates.size());
-  const Index first = candidates.begin - context.dense.keys.begin;
-  for (Index head = 0; head < context.group.group_size(); ++head) {
-    for (const Index row : rows) {
-      sum += context.dense.probs.row(head * context.n_rows() + row)
-                 .segment(first, candidates.size())
-                 .cast<double>();
+  VectorD sums = VectorD::Zero(candidates.size());
+  for (Index i = 0; i < candidates.size(); ++i) {
+    const auto probs = context.dense.probs.row(candidates.begin - context.dense.keys.begin + i);
+    for (Index head = 0; head < context.group.group_size(); ++head) {
+      for (const Index row : rows) {
+        sums[i] += static_cast<double>(probs[context.dense.lane(head, row)]);
+      }
     }
   }
-  return sum;
+  return sums;
 }
 
 /// Mean over `size` neighbours, zeros beyond the ends.
@@ -89,11 +90,8 @@ VectorD score_snapkv(const ChunkContext& context, const SelectorConfig& config,
 
 VectorD score_sample_attention(const ChunkContext& context, const SelectorConfig& config,
                                IndexRange candidates) {
-  const Index n = std::min(config.n_sel_queries, context.n_rows());
-  std::vector<Index> rows;
-  for (Index i = 0; i < n; ++i) {
-    rows.push_back((2 * i + 1) * context.n_rows() / (2 * n));
-  }
+  const std::vector<Index> rows =
+      evenly_spaced_rows(context.n_rows(), std::min(config.n_sel_queries, context.n_rows()));
   return summed_probs(context, rows, candidates);
 }
 

@@ -26,8 +26,6 @@ struct ChunkContext {
   const GroupView& group;
   const Matrix& unit_keys;  ///< [n_keys, head_dim] unit rows of group.k
   const DenseChunk& dense;
-  const VectorD&
-      pooled;  ///< [dense.keys.size()] p summed over the chunk's rows and the group's heads
   std::vector<HeadQueries> queries;  ///< per query head of the group
   const AttentionRules& rules;
   Index layer_idx = 0;

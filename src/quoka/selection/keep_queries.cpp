@@ -5,18 +5,13 @@
 #include <numeric>
 
 #include "quoka/core/random.hpp"
+#include "quoka/selection/parameters.hpp"
 
 namespace quoka {
 namespace {
 
 const MeanSimilarity& mean_similarity(const HeadQueries& head, QueryMean mean) {
   return mean == QueryMean::raw ? head.to_raw_mean : head.to_normalized_mean;
-}
-
-bool uses_mean(const SelectorConfig& config) {
-  return config.query_rule == QueryRule::lowest_cosine ||
-         config.query_rule == QueryRule::highest_cosine ||
-         config.query_rule == QueryRule::farthest_point;
 }
 
 /// The quantity that orders the rows of one head; smaller is kept first.
@@ -99,10 +94,7 @@ std::vector<Index> keep_rows(const ChunkContext& context, const SelectorConfig& 
       std::iota(kept.begin(), kept.end(), n_rows - n);
       return kept;
     case QueryRule::stride:
-      for (Index i = 0; i < n; ++i) {
-        kept[static_cast<std::size_t>(i)] = (2 * i + 1) * n_rows / (2 * n);
-      }
-      return kept;
+      return evenly_spaced_rows(n_rows, n);
     case QueryRule::random:
       return random_rows(context, config.seed, stream_head, n);
     default:
@@ -122,6 +114,14 @@ bool keeps_every_row(const ChunkContext& context, const SelectorConfig& config) 
 }
 
 }  // namespace
+
+std::vector<Index> evenly_spaced_rows(Index n_rows, Index n) {
+  std::vector<Index> rows;
+  for (Index i = 0; i < n; ++i) {
+    rows.push_back((2 * i + 1) * n_rows / (2 * n));
+  }
+  return rows;
+}
 
 KeptQueries keep_queries(const ChunkContext& context, const SelectorConfig& config) {
   const Index group_size = context.group.group_size();
@@ -150,8 +150,7 @@ KeptQueries keep_queries(const ChunkContext& context, const SelectorConfig& conf
 }
 
 bool uses_zero_mean(const ChunkContext& context, const SelectorConfig& config, Index head) {
-  return config.selector == SelectorKind::quoka && uses_mean(config) &&
-         !keeps_every_row(context, config) &&
+  return uses_mean_query(config) && !keeps_every_row(context, config) &&
          mean_similarity(context.queries[static_cast<std::size_t>(head)], config.query_mean)
              .zero_mean;
 }

@@ -18,6 +18,9 @@ using KeptQueries = std::vector<std::vector<Index>>;
 /// 1, lines 1 to 4.
 KeptQueries keep_queries(const ChunkContext& context, const SelectorConfig& config);
 
+/// n of n_rows rows, each in the middle of its share: floor((i + 0.5) n_rows / n).
+std::vector<Index> evenly_spaced_rows(Index n_rows, Index n);
+
 /// True if the configuration sub-selects rows of this chunk by their similarity to a mean query
 /// that is the zero vector in the given head (every similarity is then 0 and the lowest positions
 /// win).

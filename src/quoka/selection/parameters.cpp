@@ -84,12 +84,6 @@ std::string print_member(const SelectorConfig& config) {
 bool always(const SelectorConfig&) { return true; }
 bool is_quoka(const SelectorConfig& c) { return c.selector == SelectorKind::quoka; }
 
-bool uses_mean_query(const SelectorConfig& c) {
-  return is_quoka(c) &&
-         (c.query_rule == QueryRule::lowest_cosine || c.query_rule == QueryRule::highest_cosine ||
-          c.query_rule == QueryRule::farthest_point);
-}
-
 /// True if the heads of a group may keep different rows.
 bool rows_depend_on_head(const SelectorConfig& c) {
   return is_quoka(c) && (uses_mean_query(c) || c.query_rule == QueryRule::largest_norm ||
@@ -195,6 +189,12 @@ constexpr std::array<Parameter, 20> table{{
 }};
 
 }  // namespace
+
+bool uses_mean_query(const SelectorConfig& config) {
+  return is_quoka(config) && (config.query_rule == QueryRule::lowest_cosine ||
+                              config.query_rule == QueryRule::highest_cosine ||
+                              config.query_rule == QueryRule::farthest_point);
+}
 
 std::span<const Parameter> parameters() { return table; }
 

@@ -50,6 +50,9 @@ std::string canonical_text(const SelectorConfig& config);
 /// results files.
 std::string config_id(const SelectorConfig& config);
 
+/// True if the configuration keeps query rows by their similarity to a mean query.
+bool uses_mean_query(const SelectorConfig& config);
+
 /// Throws: ConfigError if values that are each allowed do not fit together.
 void check_consistent(const SelectorConfig& config);
 

@@ -71,10 +71,11 @@ auto slot_products(const ChunkContext& context, const SelectorConfig& config, co
 Matrix slot_probs(const ChunkContext& context, Index head, const std::vector<Index>& kept,
                   IndexRange keys) {
   Matrix probs(static_cast<Index>(kept.size()), keys.size());
-  for (Index slot = 0; slot < probs.rows(); ++slot) {
-    const Index row = head * context.n_rows() + kept[static_cast<std::size_t>(slot)];
-    probs.row(slot) =
-        context.dense.probs.row(row).segment(keys.begin - context.dense.keys.begin, keys.size());
+  for (Index key = 0; key < keys.size(); ++key) {
+    const auto of_key = context.dense.probs.row(keys.begin - context.dense.keys.begin + key);
+    for (Index slot = 0; slot < probs.rows(); ++slot) {
+      probs(slot, key) = of_key[context.dense.lane(head, kept[static_cast<std::size_t>(slot)])];
+    }
   }
   return probs;
 }
@@ -152,7 +153,7 @@ VectorD score_candidates(const ChunkContext& context, const SelectorConfig& conf
     case SelectorKind::quoka:
       return score_quoka(context, config).cast<double>();
     case SelectorKind::oracle:
-      return context.pooled.head(candidates.size());
+      return context.dense.pooled.head(candidates.size());
     case SelectorKind::keydiff:
       return score_keydiff(context, candidates);
     case SelectorKind::snapkv:

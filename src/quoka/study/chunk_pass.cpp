@@ -104,7 +104,6 @@ GroupChunks measure_chunks(const GroupView& group, const AttentionRules& rules,
     head.classes.resize(n_rows);
     head.kept.resize(n_rows, false);
   }
-  const VectorD no_pooled;  // only the oracle looks at attention
   for (const IndexRange rows : chunk_rows(n_tokens, config.chunk_size, config.chunk_offset)) {
     const IndexRange visible{visible_keys(rules, rules.q_offset + rows.begin).begin,
                              rules.q_offset + rows.end};
@@ -114,7 +113,6 @@ GroupChunks measure_chunks(const GroupView& group, const AttentionRules& rules,
     const ChunkContext context{.group = group,
                                .unit_keys = keys.rows,
                                .dense = no_attention,
-                               .pooled = no_pooled,
                                .queries = measure_queries(group, rows),
                                .rules = rules};
     const KeptQueries kept = keep_queries(context, config);

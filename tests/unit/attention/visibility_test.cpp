@@ -33,3 +33,19 @@ TEST_CASE("window and attention chunk both limit", "[attention][visibility]") {
   CHECK(visible_keys(rules, 9) == IndexRange{8, 10});
   CHECK(visible_keys(rules, 14) == IndexRange{11, 15});
 }
+
+TEST_CASE("rows that see a key are those whose visible keys hold it", "[attention][visibility]") {
+  const AttentionRules rules =
+      GENERATE(AttentionRules{.q_offset = 3}, AttentionRules{.q_offset = 3, .sliding_window = 5},
+               AttentionRules{.q_offset = 3, .attention_chunk = 8},
+               AttentionRules{.q_offset = 3, .sliding_window = 5, .attention_chunk = 8});
+  const IndexRange rows{4, 17};
+  for (Index key = 0; key < 25; ++key) {
+    const IndexRange seeing = rows_that_see(rules, rows, key);
+    for (Index i = 0; i < rows.size(); ++i) {
+      CAPTURE(key, i);
+      CHECK(seeing.contains(i) ==
+            visible_keys(rules, rules.q_offset + rows.begin + i).contains(key));
+    }
+  }
+}

@@ -1,6 +1,5 @@
 #include "quoka/metrics/output_error.hpp"
 
-#include <array>
 #include <cmath>
 
 #include "support/catch.hpp"
@@ -9,37 +8,39 @@ using namespace quoka;
 
 TEST_CASE("errors of two rows worked out by hand", "[metrics][output]") {
   // dense (3, 4), sparse (3, 1): difference 3 of norm 5; cosine (9 + 4) / (5 sqrt(10)).
-  const std::array<float, 2> dense{3, 4};
-  const std::array<float, 2> sparse{3, 1};
-
-  const OutputError error = output_error(sparse.data(), dense.data(), 2);
+  const OutputError error = output_error(Eigen::Vector2f(3, 1), Eigen::Vector2f(3, 4));
   CHECK(error.rel_l2 == 0.6F);
   CHECK(error.max_abs == 3.0F);
   CHECK(std::abs(static_cast<double>(error.cosine) - 13.0 / (5.0 * std::sqrt(10.0))) < 1e-7);
 }
 
 TEST_CASE("a zero dense output leaves relative error and cosine undefined", "[metrics][output]") {
-  const std::array<float, 3> ones{1, 1, 1};
-  const std::array<float, 3> zeros{};
-  const OutputError error = output_error(ones.data(), zeros.data(), 3);
-
+  const OutputError error = output_error(Vector::Ones(3), Vector::Zero(3));
   CHECK(std::isnan(error.rel_l2));
   CHECK(std::isnan(error.cosine));
   CHECK(error.max_abs == 1.0F);
 }
 
-TEST_CASE("every channel counts whatever the width", "[metrics][output]") {
-  for (Index n = 1; n <= 40; ++n) {
-    // dense 1, sparse 1 but for the last channel, which is 3: difference 2 of norm sqrt(n).
-    const Eigen::RowVectorXf dense = Eigen::RowVectorXf::Ones(n);
-    Eigen::RowVectorXf sparse = dense;
-    sparse[n - 1] = 3;
-    const auto size = static_cast<double>(n);
-    const OutputError error = output_error(sparse.data(), dense.data(), n);
-    CHECK(std::abs(static_cast<double>(error.rel_l2) - 2 / std::sqrt(size)) < 1e-6);
-    CHECK(std::abs(static_cast<double>(error.cosine) - (size + 2) / std::sqrt(size * (size + 8))) <
-          1e-6);
-    CHECK(error.max_abs == 2.0F);
+TEST_CASE("lanes side by side have the errors of each alone", "[metrics][output]") {
+  // Squares of the lanes from 20 on leave the range of float32: those are compared in float64.
+  const Index n_channels = GENERATE(1, 3, 64, 70);
+  constexpr Index n_lanes = 27;
+  Matrix dense = Matrix::Random(n_channels, padded_lanes(n_lanes));
+  Matrix sparse = dense + 0.1F * Matrix::Random(n_channels, dense.cols());
+  for (Index lane = 20; lane < n_lanes; ++lane) {
+    const float size = lane % 2 == 0 ? 1e-12F : 1e20F;
+    dense.col(lane) *= size;
+    sparse.col(lane) *= size;
+  }
+  const LaneArray halves = LaneArray::Constant(dense.cols(), 0.5F);
+  const OutputErrors errors = output_errors(2.0F * sparse, halves, dense, n_lanes);
+  for (Index lane = 0; lane < n_lanes; ++lane) {
+    CAPTURE(n_channels, lane);
+    const OutputError alone = output_error(sparse.col(lane), dense.col(lane));
+    // At most 70 additions, each rounded to 2^-24.
+    CHECK(std::abs(errors.rel_l2[lane] - alone.rel_l2) <= 70 * 6e-8F * alone.rel_l2);
+    CHECK(std::abs(errors.cosine[lane] - alone.cosine) <= 70 * 6e-8F);
+    CHECK(errors.max_abs[lane] == alone.max_abs);
   }
 }
 
