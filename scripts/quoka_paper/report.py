@@ -49,12 +49,14 @@ def heading(material: Material) -> str:
     names = ", ".join(f"`{name}`" for name in ds["capture"].values)
     lengths = " to ".join(f"{length:.0f}" for length in sorted({tokens.min(), tokens.max()}))
     return (f"# The claims of the QUOKA paper on {model}\n\n"
-            f"Prompts: {names}, of {lengths} tokens. Layers"
-            f" {', '.join(map(str, ds['layer'].values))}, replayed one by one as chunked prefill. Made by"
-            f" `scripts/reproduce_paper.sh`;"
-            " every number is from the files named at the end. The paper is arXiv 2602.08722; its numbers are task"
-            " scores"
-            " of larger models, ours are attention errors, so sizes do not compare, only directions.")
+            f"Prompts: {names}, of {lengths} tokens. Single layers, replayed as chunked prefill. Made by"
+            " `scripts/reproduce_paper.sh`; every number is from the files named at the end. The paper is arXiv"
+            " 2602.08722; its numbers are task scores of larger models, ours are attention errors, so sizes do not compare,"
+            " only directions.")
+
+
+def layers_text(ds: xr.Dataset) -> str:
+    return ", ".join(map(str, ds["layer"].values))
 
 
 def anchor(judged: Judged) -> str:
@@ -66,8 +68,7 @@ def summary(judged: List[Judged]) -> str:
              one.tally.get("needle", "-"), f"**{one.verdict}**" + (f": {one.reason}" if one.reason else "")]
             for one in judged]
     return ("## What holds\n\nVotes: + for the claim, - against it, o open (the interval holds 0 or the margin);"
-            " average side:"
-            " average error, tail, mass recall without sinks; needle side: needle key recall.\n\n"
+            " average side: average error, tail, mass recall without sinks; needle side: needle key recall.\n\n"
             + tables.table(["where", "claim, in our words", "the paper's numbers", "average side", "needle side",
                             "verdict"], rows))
 
@@ -79,8 +80,8 @@ def query_rule(material: Material) -> str:
     return ("## The query rule, both sides\n\n"
             f"The paper's rule keeps the queries least similar to the mean query. Average side: **{sides['average']}**"
             f" ({judged.tally.get('average', '-')}). Needle side: **{sides['needle']}**"
-            f" ({judged.tally.get('needle', '-')})."
-            " Below: the paper's rule minus each other rule, all else equal. A negative error and a positive recall"
+            f" ({judged.tally.get('needle', '-')}). Below: the paper's rule minus each other rule, all else equal. A"
+            " negative error and a positive recall"
             f" speak for the paper's rule. {caption(judged)}\n\n" + tables.differences_table(judged)
             + figure(material, "query_rule", "query_rule"))
 
@@ -107,9 +108,9 @@ def section(material: Material, judged: Judged, shown: set) -> str:
         parts.append(claim.note)
     if judged.values:
         at = f" with {judged.budget} keys" if judged.budget and not judged.budget.endswith("%") else ""
-        parts.append(f"`configs/paper/{claim.config}.toml`{at}, means over prompts, layers and heads. The"
-                     f" arithmetic's own"
-                     f" error (`floor_out_rel_l2`) is at most {tables.floor_of(judged):.1e}.")
+        parts.append(f"`configs/paper/{claim.config}.toml`{at}, means over prompts, heads and layers"
+                     f" {layers_text(material.results[claim.config])}. The arithmetic's own error (`floor_out_rel_l2`)"
+                     f" is at most {tables.floor_of(judged):.1e}.")
         parts.append(tables.values_table(judged))
     if judged.lines and claim.key != "query_rule":
         parts += [f"Differences, first minus second. {caption(judged)}", tables.differences_table(judged)]
