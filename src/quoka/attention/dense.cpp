@@ -212,24 +212,4 @@ DenseChunk dense_chunk(const GroupView& group, const AttentionRules& rules, Inde
   return chunk;
 }
 
-VectorD dense_row_float64(const GroupView& group, const AttentionRules& rules, Index head,
-                          Index row) {
-  const Index query_pos = rules.q_offset + row;
-  const IndexRange visible = visible_keys(rules, query_pos);
-  const LogitRule rule = logit_rule(rules, group.q_head(head));
-  const VectorD q = group.q[static_cast<std::size_t>(head)].row(row).cast<double>();
-
-  VectorD logits = row_view(group.k, visible).cast<double>() * q * rule.scale;
-  for (Index j = 0; j < logits.size(); ++j) {
-    if (rule.softcap > 0) {
-      logits[j] = rule.softcap * std::tanh(logits[j] / rule.softcap);
-    }
-    logits[j] += rule.alibi_slope * static_cast<double>(visible.begin + j - query_pos);
-  }
-  const double largest = std::max(logits.maxCoeff(), rule.sink);
-  const VectorD weights = (logits.array() - largest).exp();
-  const double sum = weights.sum() + (rule.has_sink() ? std::exp(rule.sink - largest) : 0.0);
-  return row_view(group.v, visible).cast<double>().transpose() * weights / sum;
-}
-
 }  // namespace quoka
