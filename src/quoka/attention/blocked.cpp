@@ -1,8 +1,6 @@
 #include "quoka/attention/blocked.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "quoka/attention/visibility.hpp"
 #include "quoka/core/error.hpp"
@@ -10,9 +8,9 @@
 namespace quoka {
 namespace {
 
-/// Keys per block: with 128 rows the block's logits stay in a 1 MB cache, and the product is long
-/// enough to run at full rate.
-constexpr Index key_block = 256;
+/// Keys per block: the weights of a panel fill half of a 48 KB cache, and a block's keys and values
+/// stay in the next one while all panels use them.
+constexpr Index key_block = 96;
 
 }  // namespace
 
@@ -21,26 +19,23 @@ BlockedAttention::BlockedAttention(const GroupView& group, const AttentionRules&
     : group_(group),
       rules_(rules),
       rows_(rows),
-      queries_(group.group_size() * rows.size(), group.k.cols()),
-      logits_(queries_.rows(), key_block),
-      maximum_(queries_.rows()),
-      sum_(queries_.rows()),
-      out_(Matrix::Zero(queries_.rows(), group.v.cols())) {
-  for (Index head = 0; head < group.group_size(); ++head) {
-    const LogitRule rule = logit_rule(rules, group.q_head(head));
-    const IndexRange stacked{head * rows.size(), (head + 1) * rows.size()};
-    queries_.middleRows(stacked.begin, stacked.size()) =
-        row_view(group.q[static_cast<std::size_t>(head)], rows);
-    maximum_.segment(stacked.begin, stacked.size()).setConstant(static_cast<float>(rule.sink));
-    sum_.segment(stacked.begin, stacked.size()).setConstant(rule.has_sink() ? 1.0 : 0.0);
-    head_rules_.push_back(rule);
-  }
+      queries_(group, rows),
+      softmax_(group, rules, rows),
+      weights_(key_block, lane_panel) {
+  const Index n_panels = (softmax_.n_lanes() + lane_panel - 1) / lane_panel;
+  out_ = Matrix::Zero(n_panels * group.v.cols(), lane_panel);
+}
+
+Lanes BlockedAttention::out_panel(Index first_lane, Index n_lanes) {
+  const Index v_head_dim = group_.v.cols();
+  return {out_.data() + first_lane * v_head_dim, v_head_dim, n_lanes,
+          Eigen::OuterStride<>(lane_panel)};
 }
 
 void BlockedAttention::add_range(IndexRange keys) {
   for (Index begin = keys.begin; begin < keys.end; begin += key_block) {
     const IndexRange block{begin, std::min(begin + key_block, keys.end)};
-    add_block(row_view(group_.k, block), row_view(group_.v, block), block, false);
+    add_block(softmax_.block_of(block), row_view(group_.k, block), row_view(group_.v, block));
   }
 }
 
@@ -48,56 +43,38 @@ void BlockedAttention::add_gathered(const ConstMatrixView& k, const ConstMatrixV
   QUOKA_ASSERT(rules_.alibi == Alibi::none);
   for (Index begin = 0; begin < k.rows(); begin += key_block) {
     const IndexRange block{begin, std::min(begin + key_block, k.rows())};
-    add_block(row_view(k, block), row_view(v, block), block, true);
+    add_block({block}, row_view(k, block), row_view(v, block));
   }
 }
 
-void BlockedAttention::add_block(const ConstMatrixView& k, const ConstMatrixView& v,
-                                 IndexRange keys, bool is_gathered) {
-  const Index width = keys.size();
-  logits_.leftCols(width).noalias() = queries_ * k.transpose();
-  for (Index row = 0; row < queries_.rows(); ++row) {
-    IndexRange visible = keys;
-    if (!is_gathered) {
-      const IndexRange seen =
-          visible_keys(rules_, rules_.q_offset + rows_.begin + row % rows_.size());
-      visible = {std::max(keys.begin, seen.begin), std::min(keys.end, seen.end)};
+void BlockedAttention::add_block(const KeyBlock& keys, const ConstMatrixView& k,
+                                 const ConstMatrixView& v) {
+  const Index n_lanes = padded_lanes(softmax_.n_lanes());
+  for (Index lane = 0; lane < n_lanes; lane += lane_panel) {
+    const Index width = std::min(lane_panel, n_lanes - lane);
+    const Lanes weights(weights_.data(), k.rows(), width, Eigen::OuterStride<>(lane_panel));
+    lane_product(as_is(k), queries_.panel(lane, width), weights);
+    const LaneArray largest_before = softmax_.largest(lane, width);
+    softmax_.to_logits(keys, lane, weights);
+    const LaneArray factors = softmax_.rescale(lane, largest_before);
+    Lanes out = out_panel(lane, width);
+    if ((factors != 1.0F).any()) {
+      out.array().rowwise() *= factors.transpose();
     }
-    update_row(row, visible, keys.begin, width);
+    softmax_.to_weights(keys, lane, weights);
+    add_lane_product(turned(v), weights, out);
   }
-  out_.noalias() += logits_.leftCols(width) * v;
-}
-
-void BlockedAttention::update_row(Index row, IndexRange visible, Index first_key, Index width) {
-  auto block = logits_.row(row).head(width);
-  if (visible.size() == 0) {
-    block.setZero();
-    return;
-  }
-  const Index query_pos = rules_.q_offset + rows_.begin + row % rows_.size();
-  auto segment = block.segment(visible.begin - first_key, visible.size());
-  to_logits(head_rules_[static_cast<std::size_t>(row / rows_.size())], query_pos, visible.begin,
-            segment);
-  const float largest = std::max(maximum_[row], segment.maxCoeff<Eigen::PropagateNaN>());
-  segment = (segment.array() - largest).exp();
-  const double shrink = std::exp(static_cast<double>(maximum_[row]) - static_cast<double>(largest));
-  sum_[row] = sum_[row] * shrink + static_cast<double>(segment.sum());
-  if (largest != maximum_[row]) {
-    out_.row(row) *= static_cast<float>(shrink);
-    maximum_[row] = largest;
-  }
-  block.head(visible.begin - first_key).setZero();
-  block.tail(first_key + width - visible.end).setZero();
 }
 
 AttentionOutput BlockedAttention::finish() {
-  AttentionOutput result{.out = std::move(out_), .lse = Vector(sum_.size())};
-  for (Index row = 0; row < sum_.size(); ++row) {
-    require<FormatError>(std::isfinite(maximum_[row]) && std::isfinite(sum_[row]),
-                         "the largest attention logit of token {} is {} (q.k overflows float32)",
-                         rows_.begin + row % rows_.size(), maximum_[row]);
-    result.out.row(row) *= static_cast<float>(1.0 / sum_[row]);
-    result.lse[row] = static_cast<float>(static_cast<double>(maximum_[row]) + std::log(sum_[row]));
+  const LaneSoftmax::Totals totals = softmax_.totals();
+  const Index n_lanes = softmax_.n_lanes();
+  AttentionOutput result{.out = Matrix(n_lanes, group_.v.cols()), .lse = totals.lse};
+  for (Index lane = 0; lane < n_lanes; lane += lane_panel) {
+    const Index width = std::min(lane_panel, n_lanes - lane);
+    result.out.middleRows(lane, width) =
+        (out_panel(lane, width).array().rowwise() * totals.factors.segment(lane, width).transpose())
+            .transpose();
   }
   return result;
 }

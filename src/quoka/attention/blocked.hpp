@@ -1,8 +1,7 @@
 #pragma once
 
-#include "quoka/attention/group_view.hpp"
-#include "quoka/attention/softmax.hpp"
-#include "quoka/core/attention_rules.hpp"
+#include "quoka/attention/lane_queries.hpp"
+#include "quoka/attention/lane_softmax.hpp"
 
 namespace quoka {
 
@@ -14,8 +13,8 @@ struct AttentionOutput {
 };
 
 /// Attention in one pass over blocks of keys with a running maximum and sum per row (online
-/// softmax): no rows x keys matrix. The rows of all heads of the group are stacked, so each block
-/// of keys is read once for all of them.
+/// softmax): no rows x keys matrix. The rows of all heads of the group are lanes, so each block of
+/// keys is read from memory once for all of them.
 ///
 /// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (arXiv 1805.02867).
 class BlockedAttention {
@@ -34,19 +33,16 @@ class BlockedAttention {
   AttentionOutput finish();
 
  private:
-  void add_block(const ConstMatrixView& k, const ConstMatrixView& v, IndexRange keys,
-                 bool is_gathered);
-  void update_row(Index row, IndexRange visible, Index first_key, Index width);
+  void add_block(const KeyBlock& keys, const ConstMatrixView& k, const ConstMatrixView& v);
+  [[nodiscard]] Lanes out_panel(Index first_lane, Index n_lanes);
 
   GroupView group_;
   AttentionRules rules_;
   IndexRange rows_;
-  std::vector<LogitRule> head_rules_;
-  Matrix queries_;  ///< [group_size * n_rows, k_head_dim]
-  Matrix logits_;   ///< [group_size * n_rows, block], then weights
-  Vector maximum_;  ///< [group_size * n_rows] largest logit so far
-  VectorD sum_;     ///< [group_size * n_rows] of exp(logit - maximum)
-  Matrix out_;      ///< [group_size * n_rows, v_head_dim] sum of exp(logit - maximum) * v
+  LaneQueries queries_;
+  LaneSoftmax softmax_;
+  Matrix weights_;  ///< [block, lane_panel] logits, then weights of one panel
+  Matrix out_;      ///< panels of [v_head_dim, lane_panel]: sum of exp(logit - largest) * v
 };
 
 /// Dense attention of the rows over everything they may see.

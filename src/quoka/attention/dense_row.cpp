@@ -1,36 +1,12 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numeric>
 
 #include "quoka/attention/dense.hpp"
 #include "quoka/attention/softmax.hpp"
 #include "quoka/attention/visibility.hpp"
-#include "quoka/core/lanes.hpp"
+#include "quoka/core/float64_sums.hpp"
 
 namespace quoka {
-namespace {
-
-/// Dot product in float64, in lanes of a fixed number: Eigen 3.4 does not turn float into double in
-/// vectors, the compiler does.
-double dot_float64(const float* a, const float* b, Index n) {
-  std::array<double, lane_width> sums{};
-  const Index n_full = n - n % lane_width;
-  for (Index i = 0; i < n_full; i += lane_width) {
-    for (Index l = 0; l < lane_width; ++l) {
-      sums[static_cast<std::size_t>(l)] +=
-          static_cast<double>(a[i + l]) * static_cast<double>(b[i + l]);
-    }
-  }
-  for (Index i = n_full; i < n; ++i) {
-    sums[static_cast<std::size_t>(i - n_full)] +=
-        static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  }
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
-}
-
-}  // namespace
-
 VectorD dense_row_float64(const GroupView& group, const AttentionRules& rules, Index head,
                           Index row) {
   const Index query_pos = rules.q_offset + row;

@@ -28,17 +28,4 @@ void key_products(const Eigen::Ref<const Matrix>& queries, const ConstMatrixView
   }
 }
 
-void key_products_by_key(const Eigen::Ref<const Matrix>& queries, const ConstMatrixView& keys,
-                         Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> products) {
-  const Index n_full = keys.rows() - keys.rows() % panel;
-  const Index n_rest = keys.rows() - n_full;
-  if (n_full > 0) {
-    products.topRows(n_full).noalias() = row_view(keys, {0, n_full}) * queries.transpose();
-  }
-  if (n_rest > 0) {
-    const Matrix rest = padded_rest(keys, n_full) * queries.transpose();
-    products.bottomRows(n_rest) = rest.topRows(n_rest);
-  }
-}
-
 }  // namespace quoka

@@ -15,8 +15,4 @@ namespace quoka {
 void key_products(const Eigen::Ref<const Matrix>& queries, const ConstMatrixView& keys,
                   Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> products);
 
-/// The same products key by key: products [n, m].
-void key_products_by_key(const Eigen::Ref<const Matrix>& queries, const ConstMatrixView& keys,
-                         Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> products);
-
 }  // namespace quoka

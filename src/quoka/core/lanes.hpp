@@ -18,15 +18,6 @@ using LaneArrayD = Eigen::ArrayXd;
 
 constexpr Index padded_lanes(Index n) { return (n + lane_width - 1) / lane_width * lane_width; }
 
-/// Calls function(Lane&) on every vector of a row of lanes in place.
-template <typename Function>
-void for_each_lane(float* row, Index n_lanes, const Function& function) {
-  for (Index l = 0; l < n_lanes; l += lane_width) {
-    Eigen::Map<Lane> lane(row + l);
-    lane = function(Lane(lane), l);
-  }
-}
-
 /// Sums rows of lanes: eight rows at a time in float32, those sums in float64.
 class LaneSums {
  public:

@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <numeric>
 #include <utility>
 #include <vector>
+
+#include "quoka/core/float64_sums.hpp"
 
 namespace quoka {
 namespace {
@@ -122,22 +123,6 @@ void write_quantiles(std::span<const float> values, float smallest, float larges
   }
 }
 
-/// Sum in float64, in 16 lanes of fixed places.
-double sum_of(std::span<const float> values) {
-  constexpr std::size_t width = 16;
-  std::array<double, width> lanes{};
-  const std::size_t n_full = values.size() - values.size() % width;
-  for (std::size_t i = 0; i < n_full; i += width) {
-    for (std::size_t l = 0; l < width; ++l) {
-      lanes[l] += static_cast<double>(values[i + l]);
-    }
-  }
-  for (std::size_t i = n_full; i < values.size(); ++i) {
-    lanes[i - n_full] += static_cast<double>(values[i]);
-  }
-  return std::accumulate(lanes.begin(), lanes.end(), 0.0);
-}
-
 }  // namespace
 
 std::array<float, n_row_statistics> row_statistics(std::span<const float> values, Better better) {
@@ -155,7 +140,8 @@ std::array<float, n_row_statistics> row_statistics(std::span<const float> values
     return result;
   }
   result[static_cast<std::size_t>(RowStatistic::mean)] =
-      static_cast<float>(sum_of(values) / static_cast<double>(values.size()));
+      static_cast<float>(sum_float64(values.data(), static_cast<Index>(values.size())) /
+                         static_cast<double>(values.size()));
   const Eigen::Map<const Eigen::ArrayXf> array(values.data(), static_cast<Index>(values.size()));
   const float smallest = array.minCoeff();
   const float largest = array.maxCoeff();

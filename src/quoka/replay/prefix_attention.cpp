@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "quoka/core/error.hpp"
+#include "quoka/core/lane_product.hpp"
 
 namespace quoka {
 namespace {
@@ -58,8 +59,8 @@ void PrefixAttention::add(PrefixSums& sums, IndexRange places) {
                                              : sums.history_no_sink;
     mass.add(&probs_(i, 0));
   }
-  sums.numerators.noalias() +=
-      values_.topRows(places.size()).transpose() * probs_.topRows(places.size());
+  const ConstMatrixView values = row_view(view(values_), {0, places.size()});
+  add_lane_product(turned(values), lanes(probs_, {0, places.size()}), lanes(sums.numerators));
 }
 
 }  // namespace quoka

@@ -85,9 +85,14 @@ TEST_CASE("history gathered in another order and the own chunk give dense attent
   CHECK(report.ok());
 }
 
-TEST_CASE("a product that overflows is refused by the blocked pass too", "[attention][blocked]") {
+TEST_CASE("products that overflow to infinity or NaN are refused by both passes",
+          "[attention][blocked]") {
   Matrix q = Matrix::Constant(1, 2, 3e38F);
-  const GroupView group{.q = {view(q)}, .k = view(q), .v = view(q), .kv_head = 0};
+  Matrix k = q;
+  SECTION("infinity") {}
+  SECTION("NaN") { k(0, 1) = -3e38F; }
+  const GroupView group{.q = {view(q)}, .k = view(k), .v = view(k), .kv_head = 0};
 
   CHECK_THROWS_AS(blocked_attention(group, {}, {0, 1}), FormatError);
+  CHECK_THROWS_AS(dense_chunk(group, {}, {0, 1}), FormatError);
 }

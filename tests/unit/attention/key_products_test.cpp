@@ -37,12 +37,6 @@ TEST_CASE("P22 identical keys get identical products and probabilities wherever 
     to_probs({}, products.row(i));
     CHECK((products.row(i).array() == products(i, 0)).all());
   }
-
-  Matrix by_key(n_keys, n_queries);
-  key_products_by_key(queries, view(keys), by_key);
-  for (Index key = 0; key < n_keys; ++key) {
-    CHECK((by_key.row(key).array() == by_key.row(0).array()).all());
-  }
 }
 
 TEST_CASE("products equal those of a plain double loop", "[attention][products]") {
@@ -56,10 +50,4 @@ TEST_CASE("products equal those of a plain double loop", "[attention][products]"
   const auto report = near(products, expected, 0, 20 * 20 * 6e-8);
   INFO(report.message);
   CHECK(report.ok());
-
-  Matrix by_key(101, 3);
-  key_products_by_key(queries, view(keys), by_key);
-  const auto by_key_report = near(by_key.transpose(), expected, 0, 20 * 20 * 6e-8);
-  INFO(by_key_report.message);
-  CHECK(by_key_report.ok());
 }
