@@ -4,7 +4,9 @@
 #include <array>
 #include <map>
 
+#include "quoka/geometry/unit_rows.hpp"
 #include "quoka/prefill/best_keys.hpp"
+#include "quoka/prefill/key_scores.hpp"
 #include "quoka/prefill/prefill_chunk.hpp"
 #include "quoka/prefill/query_slots.hpp"
 #include "quoka_bench/bench_layer.hpp"
@@ -13,7 +15,8 @@
 namespace quoka::apps {
 namespace {
 
-/// The stages of an engine. `recompute` replaces `unit_keys` where no unit keys are kept.
+/// The stages of an engine. `recompute` replaces `unit_keys` and `score` where no unit keys are
+/// kept.
 enum Stage { keep_queries, unit_keys, score, top_k, gather, attend, recompute };
 constexpr std::array<std::string_view, 7> stage_names{
     "keep_queries", "unit_keys", "score", "top_k", "gather", "attend", "recompute"};
@@ -24,7 +27,7 @@ constexpr std::array<std::string_view, 7> stage_meanings{
     "choosing the keys",
     "copying the kept keys and values",
     "attention to the kept keys and the own chunk",
-    "unit vectors of all history keys, if none are kept from earlier chunks"};
+    "scores of all history keys if no unit vectors are kept from earlier chunks"};
 
 using StageSamples = std::array<Samples, stage_names.size()>;
 
@@ -33,34 +36,22 @@ struct Measured {
   Samples dense;
   StageSamples stages;  ///< empty without selection
   Samples cached;       ///< sum of the stages with unit keys kept from earlier chunks
-  Samples recomputed;   ///< sum with unit keys of the whole history made again
-};
-
-/// Unit keys of one KV head as an engine has them when the chunk arrives, and room to make them
-/// again.
-struct HeadCache {
-  UnitKeys kept;
-  UnitKeys made_again;
-
-  explicit HeadCache(const GroupView& group)
-      : kept(group.k.rows(), group.k.cols()), made_again(group.k.rows(), group.k.cols()) {}
+  Samples recomputed;   ///< sum with unit vectors of the whole history made again
 };
 
 /// One chunk through all stages, KV head after KV head; adds the seconds of each stage.
 void run_stages(const BenchChunk& chunk, const PrefillSettings& settings,
-                std::vector<HeadCache>& caches, std::array<double, stage_names.size()>& seconds) {
+                std::vector<Matrix>& unit_caches, std::array<double, stage_names.size()>& seconds) {
   const Index history = chunk.history();
-  for (std::size_t head = 0; head < caches.size(); ++head) {
+  const IndexRange own{history, history + chunk.rows().size()};
+  for (std::size_t head = 0; head < unit_caches.size(); ++head) {
     const GroupView& group = chunk.groups[head];
-    HeadCache& cache = caches[head];
-    cache.kept.truncate(history);
-    cache.made_again.truncate(0);
     LapClock clock;
-    cache.kept.append(row_view(group.k, {history, group.k.rows()}));
+    unit_caches[head].middleRows(own.begin, own.size()) = unit_rows(row_view(group.k, own)).rows;
     seconds[unit_keys] += clock.lap();
     const Matrix slots = query_slots(group, chunk.rows(), settings.n_sel_queries);
     seconds[keep_queries] += clock.lap();
-    const Vector scores = cache.kept.best_scores(slots, history);
+    const Vector scores = best_products(row_view(view(unit_caches[head]), {0, history}), slots);
     seconds[score] += clock.lap();
     const std::vector<std::int32_t> keys = best_keys(scores, settings.budget);
     seconds[top_k] += clock.lap();
@@ -69,7 +60,7 @@ void run_stages(const BenchChunk& chunk, const PrefillSettings& settings,
     static_cast<void>(attend_kept(group, chunk.rules, chunk.rows(), kept));
     seconds[attend] += clock.lap();
     // Last, so that it does not bring the keys into the caches for the stages above.
-    cache.made_again.append(row_view(group.k, {0, history}));
+    static_cast<void>(best_cosines(row_view(group.k, {0, history}), slots));
     seconds[recompute] += clock.lap();
   }
 }
@@ -77,10 +68,10 @@ void run_stages(const BenchChunk& chunk, const PrefillSettings& settings,
 Measured measure(const BenchChunk& chunk, const PrefillSettings& settings,
                  const BenchOptions& options) {
   const bool selects = chunk.history() > settings.budget;
-  std::vector<HeadCache> caches;
+  std::vector<Matrix> unit_caches;  // per KV head, as an engine has them when the chunk arrives
   for (const GroupView& group : chunk.groups) {
     if (selects) {
-      caches.emplace_back(group).kept.append(row_view(group.k, {0, chunk.history()}));
+      unit_caches.push_back(unit_rows(group.k).rows);
     }
   }
   Measured measured;
@@ -91,16 +82,16 @@ Measured measure(const BenchChunk& chunk, const PrefillSettings& settings,
     }
     const double dense = clock.lap();
     std::array<double, stage_names.size()> seconds{};
-    run_stages(chunk, settings, caches, seconds);
+    run_stages(chunk, settings, unit_caches, seconds);
     if (round < 0) {
       continue;
     }
     double shared = 0;  // by both ways of having unit keys
-    for (const Stage stage : {keep_queries, score, top_k, gather, attend}) {
+    for (const Stage stage : {keep_queries, top_k, gather, attend}) {
       shared += seconds[stage];
     }
     measured.dense.push_back(dense);
-    measured.cached.push_back(selects ? shared + seconds[unit_keys] : dense);
+    measured.cached.push_back(selects ? shared + seconds[unit_keys] + seconds[score] : dense);
     measured.recomputed.push_back(selects ? shared + seconds[recompute] : dense);
     for (std::size_t stage = 0; selects && stage < seconds.size(); ++stage) {
       measured.stages[stage].push_back(seconds[stage]);
@@ -148,10 +139,11 @@ Work work_of(const AttentionShape& shape, Index history, Index chunk_size,
   work.bytes[keep_queries] =
       sizeof(float) * number(shape.n_q_heads * chunk_size * shape.k_head_dim);
   work.bytes[unit_keys] = 2 * number(chunk_size) * key_bytes;  // read, and written
-  work.bytes[recompute] = 2 * number(history) * key_bytes;
   work.operations[score] =
       2 * n_slots * number(history) * number(shape.n_kv_heads * shape.k_head_dim);
   work.bytes[score] = number(history) * key_bytes;
+  work.operations[recompute] = work.operations[score];  // and one or two more per number
+  work.bytes[recompute] = work.bytes[score];
   work.bytes[top_k] = sizeof(float) * number(history * shape.n_kv_heads);
   work.bytes[gather] = 2 * number(settings.budget) * (key_bytes + value_bytes);
   work.operations[attend] =

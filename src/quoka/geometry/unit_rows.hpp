@@ -11,7 +11,11 @@ struct UnitRows {
   Index n_zero = 0;
 };
 
-/// Normalises each row. Norms and divisions in float64, so no finite float32 row over- or
+/// Writes a row divided by its L2 norm, a zero row as zeros, and returns the norm.
+/// Shapes: row [n], unit [n], not the same memory.
+double write_unit_row(const float* row, Index n, float* unit);
+
+/// Normalises each row. Norms and quotients in float64, so no finite float32 row over- or
 /// underflows. Cost: O(n * head_dim).
 UnitRows unit_rows(ConstMatrixView block);
 

@@ -2,6 +2,7 @@
 
 #include "quoka/core/error.hpp"
 #include "quoka/prefill/best_keys.hpp"
+#include "quoka/prefill/key_scores.hpp"
 #include "quoka/prefill/query_slots.hpp"
 
 namespace quoka {
@@ -35,14 +36,14 @@ AttentionOutput attend_kept(const GroupView& group, const AttentionRules& rules,
 }
 
 AttentionOutput prefill_chunk(const GroupView& group, const AttentionRules& rules, IndexRange rows,
-                              const UnitKeys& unit_keys, const PrefillSettings& settings) {
+                              const ConstMatrixView& unit_keys, const PrefillSettings& settings) {
   check_prefill_rules(rules);
   const Index n_history = rules.q_offset + rows.begin;
   if (n_history <= settings.budget) {
     return blocked_attention(group, rules, rows);
   }
   const Matrix slots = query_slots(group, rows, settings.n_sel_queries);
-  const Vector scores = unit_keys.best_scores(slots, n_history);
+  const Vector scores = best_products(row_view(unit_keys, {0, n_history}), slots);
   return attend_kept(group, rules, rows, gather_keys(group, best_keys(scores, settings.budget)));
 }
 

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "quoka/attention/blocked.hpp"
-#include "quoka/prefill/unit_keys.hpp"
 
 namespace quoka {
 
@@ -40,12 +39,12 @@ AttentionOutput attend_kept(const GroupView& group, const AttentionRules& rules,
 
 /// All stages of one (chunk, KV head); dense if the history is within the budget.
 ///
-/// Shapes: unit_keys holds at least the history [0, q_offset + rows.begin).
-/// Cost: 2 n_sel_queries history k_head_dim operations to select, and
+/// Shapes: unit_keys [at least q_offset + rows.begin, k_head_dim]: the history's
+/// (geometry/unit_rows). Cost: 2 n_sel_queries history k_head_dim operations to select, and
 ///       2 group_size rows (budget + rows) (k_head_dim + v_head_dim) to attend.
 /// Throws: ConfigError as check_prefill_rules; FormatError if a logit is not finite.
 /// Source: QUOKA (arXiv 2602.08722), Algorithms 1 and 2.
 AttentionOutput prefill_chunk(const GroupView& group, const AttentionRules& rules, IndexRange rows,
-                              const UnitKeys& unit_keys, const PrefillSettings& settings);
+                              const ConstMatrixView& unit_keys, const PrefillSettings& settings);
 
 }  // namespace quoka

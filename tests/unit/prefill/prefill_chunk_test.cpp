@@ -4,7 +4,9 @@
 
 #include "quoka/attention/sparse.hpp"
 #include "quoka/core/error.hpp"
+#include "quoka/geometry/unit_rows.hpp"
 #include "quoka/prefill/best_keys.hpp"
+#include "quoka/prefill/key_scores.hpp"
 #include "quoka/prefill/query_slots.hpp"
 #include "support/catch.hpp"
 #include "support/near.hpp"
@@ -77,13 +79,12 @@ TEST_CASE("prefill keeps the keys of the replay and gives its sparse output",
     const GroupView group = group_of(layer, replayed.kv_head);
     const Index begin = replayed.chunk_begin - layer.rules.q_offset;
     const IndexRange rows{begin, std::min(begin + chunk_size, layer.shape.n_tokens)};
-    UnitKeys unit_keys(layer.shape.n_keys, layer.shape.k_head_dim);
-    unit_keys.append(row_view(group.k, {0, replayed.chunk_begin}));
+    const Matrix unit_keys = unit_rows(row_view(group.k, {0, replayed.chunk_begin})).rows;
 
     const Matrix slots = query_slots(group, rows, settings.n_sel_queries);
-    CHECK(best_keys(unit_keys.best_scores(slots, replayed.chunk_begin), settings.budget) ==
+    CHECK(best_keys(best_products(view(unit_keys), slots), settings.budget) ==
           replayed.key_indices);
-    const auto report = near(prefill_chunk(group, layer.rules, rows, unit_keys, settings).out,
+    const auto report = near(prefill_chunk(group, layer.rules, rows, view(unit_keys), settings).out,
                              sparse_output(layer, group, rows, replayed.key_indices), 2e-5, 2e-6);
     INFO(report.message);  // about a hundred float32 terms below 4, summed in two orders
     CHECK(report.ok());
@@ -94,20 +95,20 @@ TEST_CASE("a history within the budget is attended whole", "[prefill][prefill_ch
   const test::TinyLayer layer = test::tiny_layer({.n_tokens = 90}, 12);
   const GroupView group = group_of(layer, 0);
   const IndexRange rows{60, 90};
-  const UnitKeys none(0, layer.shape.k_head_dim);
+  const Matrix none(0, layer.shape.k_head_dim);
 
-  CHECK(prefill_chunk(group, layer.rules, rows, none, {.budget = 60}).out ==
+  CHECK(prefill_chunk(group, layer.rules, rows, view(none), {.budget = 60}).out ==
         blocked_attention(group, layer.rules, rows).out);
 }
 
 TEST_CASE("layers whose keys need a position are refused", "[prefill][prefill_chunk]") {
   const test::TinyLayer layer = test::tiny_layer({}, 13);
   const GroupView group = group_of(layer, 0);
-  const UnitKeys none(0, layer.shape.k_head_dim);
+  const Matrix none(0, layer.shape.k_head_dim);
   AttentionRules rules = layer.rules;
   SECTION("window") { rules.sliding_window = 16; }
   SECTION("attention chunk") { rules.attention_chunk = 16; }
   SECTION("alibi") { rules.alibi = Alibi::plain; }
 
-  CHECK_THROWS_AS(prefill_chunk(group, rules, {0, 8}, none, {}), ConfigError);
+  CHECK_THROWS_AS(prefill_chunk(group, rules, {0, 8}, view(none), {}), ConfigError);
 }
