@@ -142,7 +142,7 @@ Work work_of(const AttentionShape& shape, Index history, Index chunk_size,
   work.operations[score] =
       2 * n_slots * number(history) * number(shape.n_kv_heads * shape.k_head_dim);
   work.bytes[score] = number(history) * key_bytes;
-  work.operations[recompute] = work.operations[score];  // and one or two more per number
+  work.operations[recompute] = work.operations[score];  // and three per number, in float64
   work.bytes[recompute] = work.bytes[score];
   work.bytes[top_k] = sizeof(float) * number(history * shape.n_kv_heads);
   work.bytes[gather] = 2 * number(settings.budget) * (key_bytes + value_bytes);

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot
 import pytest
 from matplotlib.text import Text
 
@@ -24,6 +25,12 @@ min_history = 257
 by_chunk = true
 selections = true
 """
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    matplotlib.pyplot.close("all")
 
 
 def sweep(*arguments):

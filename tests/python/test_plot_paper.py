@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 
-import matplotlib
 import numpy as np
 import pytest
 import xarray as xr
@@ -45,12 +44,6 @@ min_history = 257
 def ds(path):
     with xr.open_dataset(path) as opened:
         yield opened.load()
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 def study_named(ds, parameter):

@@ -18,12 +18,6 @@ def ds(results_path):
         yield opened.load()
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
-
-
 def legend_of(figure):
     return [entry.get_text().replace("\n", " ") for entry in figure.legends[0].get_texts()]
 

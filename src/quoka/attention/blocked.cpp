@@ -17,8 +17,6 @@ constexpr Index key_block = 96;
 BlockedAttention::BlockedAttention(const GroupView& group, const AttentionRules& rules,
                                    IndexRange rows)
     : group_(group),
-      rules_(rules),
-      rows_(rows),
       queries_(group, rows),
       softmax_(group, rules, rows),
       weights_(key_block, lane_panel) {
@@ -40,7 +38,7 @@ void BlockedAttention::add_range(IndexRange keys) {
 }
 
 void BlockedAttention::add_gathered(const ConstMatrixView& k, const ConstMatrixView& v) {
-  QUOKA_ASSERT(rules_.alibi == Alibi::none);
+  QUOKA_ASSERT(!softmax_.has_alibi());
   for (Index begin = 0; begin < k.rows(); begin += key_block) {
     const IndexRange block{begin, std::min(begin + key_block, k.rows())};
     add_block({block}, row_view(k, block), row_view(v, block));

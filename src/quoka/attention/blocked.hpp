@@ -29,7 +29,7 @@ class BlockedAttention {
   /// needs the positions. Shapes: k [n, k_head_dim], v [n, v_head_dim].
   void add_gathered(const ConstMatrixView& k, const ConstMatrixView& v);
 
-  /// Normalises. The object is used up. Throws: FormatError if a logit was not finite.
+  /// Normalises what was attended so far. Throws: FormatError if a logit was not finite.
   AttentionOutput finish();
 
  private:
@@ -37,8 +37,6 @@ class BlockedAttention {
   [[nodiscard]] Lanes out_panel(Index first_lane, Index n_lanes);
 
   GroupView group_;
-  AttentionRules rules_;
-  IndexRange rows_;
   LaneQueries queries_;
   LaneSoftmax softmax_;
   Matrix weights_;  ///< [block, lane_panel] logits, then weights of one panel
@@ -46,9 +44,8 @@ class BlockedAttention {
 };
 
 /// Dense attention of the rows over everything they may see.
-/// Cost: 2 * group_size * rows * keys * (k_head_dim + v_head_dim) operations; memory independent of
-/// the
-///       number of keys.
+/// Cost: 2 * group_size * rows * keys * (k_head_dim + v_head_dim) operations; memory does not
+/// depend on the number of keys.
 /// Throws: FormatError if a logit is not finite.
 AttentionOutput blocked_attention(const GroupView& group, const AttentionRules& rules,
                                   IndexRange rows);

@@ -28,11 +28,11 @@ struct DenseChunk {
 
 /// Computes the dense attention of the rows.
 ///
-/// Shapes: rows within [0, n_tokens); keys of the result run from the lowest visible one to the
-/// last
-///         row's own.
+/// Shapes: rows within [0, n_tokens); the keys of the result run from the lowest visible one to the
+/// last row's own.
 /// Cost: 2 * group_size * rows * keys * (k_head_dim + v_head_dim) operations; holds rows x keys
-/// floats. Throws: FormatError if a logit is not finite.
+/// floats.
+/// Throws: FormatError if a logit is not finite.
 DenseChunk dense_chunk(const GroupView& group, const AttentionRules& rules, IndexRange rows);
 
 /// The same output row in float64 throughout: the measure of the float32 path's own noise.

@@ -10,9 +10,6 @@
 namespace quoka {
 namespace {
 
-/// Weights that are added in float32 before the sum goes on in float64.
-constexpr Index keys_in_float32 = 8;
-
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// The larger of two, lane by lane; NaN if one is NaN.
@@ -36,11 +33,13 @@ LaneSoftmax::LaneSoftmax(const GroupView& group, const AttentionRules& rules, In
     row_of_lane_[lane] = static_cast<float>(lane % rows.size());
   }
   largest_ = LaneArray::Constant(n_lanes, -infinity);
+  alibi_slopes_ = LaneArrayD::Zero(n_lanes);
   sums_ = LaneArrayD::Zero(n_lanes);
   for (Index head = 0; head < group.group_size(); ++head) {
-    heads_.push_back(logit_rule(rules, group.q_head(head)));
-    largest_.segment(head * rows.size(), rows.size())
-        .setConstant(static_cast<float>(heads_.back().sink));
+    const LogitRule& rule = heads_.emplace_back(logit_rule(rules, group.q_head(head)));
+    const Index lane = head * rows.size();
+    largest_.segment(lane, rows.size()).setConstant(static_cast<float>(rule.sink));
+    alibi_slopes_.segment(lane, rows.size()).setConstant(rule.alibi_slope);
   }
 }
 
@@ -72,11 +71,12 @@ Lane LaneSoftmax::hide(IndexRange seen_by, Index lane, const Lane& lanes, float 
 }
 
 Lane LaneSoftmax::alibi(Index key_pos, Index lane) const {
-  Lane bias = Lane::Zero();
-  for (Index l = 0; l < std::min(lane_width, n_lanes() - lane); ++l) {
-    const double slope = heads_[static_cast<std::size_t>((lane + l) / rows_.size())].alibi_slope;
-    const Index query_pos = rules_.q_offset + rows_.begin + (lane + l) % rows_.size();
-    bias[l] = static_cast<float>(slope * static_cast<double>(key_pos - query_pos));
+  const auto distance_from_first = static_cast<double>(key_pos - rules_.q_offset - rows_.begin);
+  const double* const slope = alibi_slopes_.data() + lane;
+  const float* const row = row_of_lane_.data() + lane;
+  Lane bias;
+  for (Index l = 0; l < lane_width; ++l) {
+    bias[l] = static_cast<float>(slope[l] * (distance_from_first - static_cast<double>(row[l])));
   }
   return bias;
 }
@@ -95,7 +95,7 @@ void LaneSoftmax::to_logits(const KeyBlock& keys, Index first_lane, Lanes block)
       if (cap > 0) {
         logits = (products * (scale / cap)).tanh() * cap;
       }
-      if (rules_.alibi != Alibi::none) {
+      if (has_alibi()) {
         logits += alibi(keys.keys.begin + key, lane);
       }
       if (!keys.seen_by.empty()) {
@@ -112,9 +112,9 @@ void LaneSoftmax::to_weights(const KeyBlock& keys, Index first_lane, Lanes block
   for (Index l = 0; l < block.cols(); l += lane_width) {
     const Index lane = first_lane + l;
     const Lane largest = Eigen::Map<const Lane>(largest_.data() + lane);
-    for (Index begin = 0; begin < block.rows(); begin += keys_in_float32) {
+    for (Index begin = 0; begin < block.rows(); begin += rows_in_float32) {
       Lane sum = Lane::Zero();
-      for (Index key = begin; key < std::min(begin + keys_in_float32, block.rows()); ++key) {
+      for (Index key = begin; key < std::min(begin + rows_in_float32, block.rows()); ++key) {
         Eigen::Map<Lane> logits(&block(key, l));
         Lane weights = (logits - largest).exp();
         if (!keys.seen_by.empty()) {
@@ -143,10 +143,11 @@ LaneSoftmax::Totals LaneSoftmax::totals() const {
   for (Index lane = 0; lane < n_lanes(); ++lane) {
     const LogitRule& rule = heads_[static_cast<std::size_t>(lane / rows_.size())];
     const auto largest = static_cast<double>(largest_[lane]);
+    // The sum is NaN after a block of which all logits were -inf.
     require<FormatError>(
-        std::isfinite(largest),
-        "the largest attention logit of token {} is {} (q.k overflows float32, or a sink logit is "
-        "not finite)",
+        std::isfinite(largest) && std::isfinite(sums_[lane]),
+        "the attention logits of token {} are not finite, their largest is {} (q.k overflows "
+        "float32, or a sink logit is not finite)",
         rows_.begin + lane % rows_.size(), largest);
     const double sink = rule.has_sink() ? std::exp(rule.sink - largest) : 0.0;
     const double sum = sums_[lane] + sink;

@@ -26,17 +26,19 @@ class LaneSoftmax {
   /// group_size * n_rows; lane head * n_rows + i is row i of query head `head`.
   [[nodiscard]] Index n_lanes() const { return static_cast<Index>(heads_.size()) * rows_.size(); }
 
+  [[nodiscard]] bool has_alibi() const { return rules_.alibi != Alibi::none; }
+
   /// The block of consecutive keys, with the rows that may see each unless all see all.
   [[nodiscard]] KeyBlock block_of(IndexRange keys) const;
 
   /// Products q.k become logits: scale, cap, ALiBi; -inf where a row may not see the key.
-  /// Shapes: block [keys, lanes from first_lane on].
+  /// Shapes: block [keys, lanes from first_lane on], both multiples of lane_width.
   void to_logits(const KeyBlock& keys, Index first_lane, Lanes block);
 
   /// Logits become weights exp(logit - largest); 0 where a row may not see the key. As above.
   void to_weights(const KeyBlock& keys, Index first_lane, Lanes block);
 
-  /// Largest logits so far of lane_panel lanes: what rescale needs from before a block.
+  /// Largest logits so far of these lanes: what rescale needs from before a block.
   [[nodiscard]] LaneArray largest(Index first_lane, Index n_lanes) const {
     return largest_.segment(first_lane, n_lanes);
   }
@@ -50,7 +52,7 @@ class LaneSoftmax {
     LaneArray sink_probs;  ///< probability of the sink logit, 0 without
     LaneArray lse;         ///< natural log of the sum of exp(logit), sink included
   };
-  /// Throws: FormatError if the largest logit of a lane is not finite.
+  /// Throws: FormatError if the largest logit or the sum of a lane is not finite.
   [[nodiscard]] Totals totals() const;
 
  private:
@@ -62,9 +64,10 @@ class LaneSoftmax {
   AttentionRules rules_;
   IndexRange rows_;
   std::vector<LogitRule> heads_;
-  LaneArray row_of_lane_;  ///< counted from rows.begin; whole numbers
-  LaneArray largest_;      ///< -inf before the first visible key; at least the sink logit
-  LaneArrayD sums_;        ///< of weights, without the sink's
+  LaneArray row_of_lane_;    ///< counted from rows.begin; whole numbers
+  LaneArrayD alibi_slopes_;  ///< 0 without ALiBi
+  LaneArray largest_;        ///< -inf before the first visible key; at least the sink logit
+  LaneArrayD sums_;          ///< of weights, without the sink's
 };
 
 }  // namespace quoka

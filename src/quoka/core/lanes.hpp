@@ -18,7 +18,10 @@ using LaneArrayD = Eigen::ArrayXd;
 
 constexpr Index padded_lanes(Index n) { return (n + lane_width - 1) / lane_width * lane_width; }
 
-/// Sums rows of lanes: eight rows at a time in float32, those sums in float64.
+/// Rows of lanes that are summed in float32; those sums go on in float64.
+constexpr Index rows_in_float32 = 8;
+
+/// Sums rows of lanes.
 class LaneSums {
  public:
   explicit LaneSums(Index n_lanes) : short_(n_lanes), total_(LaneArrayD::Zero(n_lanes)) {}
@@ -42,11 +45,9 @@ class LaneSums {
   }
 
  private:
-  static constexpr int rows_in_float32 = 8;
-
   LaneArray short_;  ///< of n_short_ rows
   LaneArrayD total_;
-  int n_short_ = 0;
+  Index n_short_ = 0;
 };
 
 }  // namespace quoka

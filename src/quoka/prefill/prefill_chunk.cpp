@@ -42,6 +42,7 @@ AttentionOutput prefill_chunk(const GroupView& group, const AttentionRules& rule
   if (n_history <= settings.budget) {
     return blocked_attention(group, rules, rows);
   }
+  QUOKA_ASSERT(unit_keys.rows() >= n_history && unit_keys.cols() == group.k.cols());
   const Matrix slots = query_slots(group, rows, settings.n_sel_queries);
   const Vector scores = best_products(row_view(unit_keys, {0, n_history}), slots);
   return attend_kept(group, rules, rows, gather_keys(group, best_keys(scores, settings.budget)));

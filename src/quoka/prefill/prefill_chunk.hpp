@@ -40,8 +40,9 @@ AttentionOutput attend_kept(const GroupView& group, const AttentionRules& rules,
 /// All stages of one (chunk, KV head); dense if the history is within the budget.
 ///
 /// Shapes: unit_keys [at least q_offset + rows.begin, k_head_dim]: the history's
-/// (geometry/unit_rows). Cost: 2 n_sel_queries history k_head_dim operations to select, and
-///       2 group_size rows (budget + rows) (k_head_dim + v_head_dim) to attend.
+/// (geometry/unit_rows).
+/// Cost: 2 n_sel_queries history k_head_dim operations to select, n_sel_queries rounded up to a
+/// multiple of 16, and 2 group_size rows (budget + rows) (k_head_dim + v_head_dim) to attend.
 /// Throws: ConfigError as check_prefill_rules; FormatError if a logit is not finite.
 /// Source: QUOKA (arXiv 2602.08722), Algorithms 1 and 2.
 AttentionOutput prefill_chunk(const GroupView& group, const AttentionRules& rules, IndexRange rows,

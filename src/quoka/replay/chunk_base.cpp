@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "quoka/attention/visibility.hpp"
+#include "quoka/core/lane_product.hpp"
 
 namespace quoka {
 namespace {
@@ -36,8 +37,9 @@ ChunkBase chunk_base(ChunkContext context, const AttentionRules& rules, Index si
 
   base.out = Matrix::Zero(dense.out.cols(), dense.probs.cols());
   base.out.leftCols(dense.n_lanes()) = dense.out.transpose();
-  base.own_numerator.noalias() =
-      row_view(base.context.group.v, own).transpose() * dense.probs.bottomRows(own.size());
+  base.own_numerator = Matrix(base.out.rows(), base.out.cols());
+  lane_product(turned(row_view(base.context.group.v, own)), dense.probs.bottomRows(own.size()),
+               lanes(base.own_numerator));
 
   for (Index key = dense.keys.begin; key < dense.keys.end; ++key) {
     const Index n_rows = rows_that_see(rules, dense.rows, key).size();

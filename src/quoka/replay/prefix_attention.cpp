@@ -8,8 +8,7 @@
 namespace quoka {
 namespace {
 
-/// Keys added at a time: long enough for an efficient matrix product, short enough to stay in the
-/// cache.
+/// Keys added at a time: their rows of lanes stay in the cache.
 constexpr Index block = 64;
 
 PrefixSums empty_sums(const ChunkBase& base, Candidates candidates) {

@@ -27,8 +27,9 @@ GroupView first_group(const test::TinyLayer& layer, Index group_size) {
 TEST_CASE("blocked attention equals dense attention for every rule and row block",
           "[attention][blocked]") {
   const test::TinyLayer layer =
-      test::tiny_layer({.n_tokens = 530, .k_head_dim = 24, .v_head_dim = 8}, 5);
+      test::tiny_layer({.n_tokens = 530, .k_head_dim = 24, .v_head_dim = 8, .q_offset = 70}, 5);
   AttentionRules rules;
+  rules.q_offset = 70;
   rules.scale = 0.4;
   SECTION("causal") {}
   SECTION("window") { rules.sliding_window = 37; }
@@ -48,6 +49,16 @@ TEST_CASE("blocked attention equals dense attention for every rule and row block
     const auto report = near(blocked.out, dense.out, 2e-5, 2e-6);
     INFO(report.message);
     CHECK(report.ok());
+    // Both share their softmax and products; this path shares nothing with them.
+    for (Index head = 0; head < group.group_size(); ++head) {
+      const Index lane = head * rows.size() + rows.size() / 2;
+      const auto row_report =
+          near(blocked.out.row(lane),
+               dense_row_float64(group, rules, head, rows.begin + rows.size() / 2).transpose(),
+               2e-5, 2e-6);
+      INFO(row_report.message);
+      CHECK(row_report.ok());
+    }
   }
 }
 
@@ -95,4 +106,14 @@ TEST_CASE("products that overflow to infinity or NaN are refused by both passes"
 
   CHECK_THROWS_AS(blocked_attention(group, {}, {0, 1}), FormatError);
   CHECK_THROWS_AS(dense_chunk(group, {}, {0, 1}), FormatError);
+}
+
+TEST_CASE("keys whose products all overflow downwards are refused, not attended as NaN",
+          "[attention][blocked]") {
+  Matrix k = Matrix::Constant(400, 2, -3e38F);
+  k.bottomRows(100).setZero();
+  const Matrix q = Matrix::Constant(1, 2, 3e38F);
+  const GroupView group{.q = {view(q)}, .k = view(k), .v = view(k), .kv_head = 0};
+
+  CHECK_THROWS_AS(blocked_attention(group, {.q_offset = 399}, {0, 1}), FormatError);
 }
