@@ -7,6 +7,7 @@
 #include "quoka/core/float64_sums.hpp"
 
 namespace quoka {
+
 VectorD dense_row_float64(const GroupView& group, const AttentionRules& rules, Index head,
                           Index row) {
   const Index query_pos = rules.q_offset + row;

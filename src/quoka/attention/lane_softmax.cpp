@@ -141,19 +141,18 @@ LaneSoftmax::Totals LaneSoftmax::totals() const {
                 .sink_probs = LaneArray(n_lanes()),
                 .lse = LaneArray(n_lanes())};
   for (Index lane = 0; lane < n_lanes(); ++lane) {
-    const LogitRule& rule = heads_[static_cast<std::size_t>(lane / rows_.size())];
-    const auto largest = static_cast<double>(largest_[lane]);
+    const float largest = largest_[lane];
     // The sum is NaN after a block of which all logits were -inf.
     require<FormatError>(
         std::isfinite(largest) && std::isfinite(sums_[lane]),
         "the attention logits of token {} are not finite, their largest is {} (q.k overflows "
         "float32, or a sink logit is not finite)",
         rows_.begin + lane % rows_.size(), largest);
-    const double sink = rule.has_sink() ? std::exp(rule.sink - largest) : 0.0;
-    const double sum = sums_[lane] + sink;
-    result.factors[lane] = static_cast<float>(1.0 / sum);
-    result.sink_probs[lane] = static_cast<float>(sink / sum);
-    result.lse[lane] = static_cast<float>(largest + std::log(sum));
+    const LogitRule& rule = heads_[static_cast<std::size_t>(lane / rows_.size())];
+    const SoftmaxTail tail = softmax_tail(rule, largest, sums_[lane]);
+    result.factors[lane] = tail.factor;
+    result.sink_probs[lane] = tail.sink_prob;
+    result.lse[lane] = tail.lse;
   }
   return result;
 }

@@ -61,6 +61,15 @@ void to_logits(const LogitRule& rule, Index query_pos, Index first_key_pos,
   }
 }
 
+SoftmaxTail softmax_tail(const LogitRule& rule, float largest, double sum_of_weights) {
+  const auto max_logit = static_cast<double>(largest);
+  const double sink = rule.has_sink() ? std::exp(rule.sink - max_logit) : 0.0;
+  const double sum = sum_of_weights + sink;
+  return {.factor = static_cast<float>(1.0 / sum),
+          .sink_prob = static_cast<float>(sink / sum),
+          .lse = static_cast<float>(max_logit + std::log(sum))};
+}
+
 SoftmaxTail softmax_row(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row) {
   const float largest =
       std::max(row.maxCoeff<Eigen::PropagateNaN>(), static_cast<float>(rule.sink));
@@ -70,11 +79,9 @@ SoftmaxTail softmax_row(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> ro
       "logit is not finite)",
       largest);
   apply_evenly(row, [largest](const auto& x) { return (x - largest).exp().eval(); });
-  const double sink = rule.has_sink() ? std::exp(rule.sink - static_cast<double>(largest)) : 0.0;
-  const double sum = row.cast<double>().sum() + sink;
-  row *= static_cast<float>(1.0 / sum);
-  return {static_cast<float>(sink / sum),
-          static_cast<float>(static_cast<double>(largest) + std::log(sum))};
+  const SoftmaxTail tail = softmax_tail(rule, largest, row.cast<double>().sum());
+  row *= tail.factor;
+  return tail;
 }
 
 float to_probs(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row) {

@@ -26,9 +26,13 @@ void to_logits(const LogitRule& rule, Index query_pos, Index first_key_pos,
 
 /// What a softmax leaves besides the probabilities.
 struct SoftmaxTail {
+  float factor = 0;     ///< from weight exp(logit - largest) to probability
   float sink_prob = 0;  ///< probability of the sink logit, 0 without
   float lse = 0;        ///< natural log of the sum of exp(logit), sink included
 };
+
+/// The same from the sum of the weights, without the sink's.
+SoftmaxTail softmax_tail(const LogitRule& rule, float largest, double sum_of_weights);
 
 /// Turns a row of logits into probabilities in place. Throws: as to_probs.
 SoftmaxTail softmax_row(const LogitRule& rule, Eigen::Ref<Eigen::RowVectorXf> row);

@@ -7,34 +7,29 @@
 
 namespace quoka {
 
-using LaneD = Eigen::Array<double, lane_width, 1>;
-
-inline double dot_float64(const float* a, const float* b, Index n) {
-  LaneD sums = LaneD::Zero();
+/// Sum of term(i), a float64 number, over i in [0, n).
+template <typename Term>
+double sum_of_terms(Index n, const Term& term) {
+  Eigen::Array<double, lane_width, 1> sums = Eigen::Array<double, lane_width, 1>::Zero();
   const Index n_full = n - n % lane_width;
   for (Index i = 0; i < n_full; i += lane_width) {
     for (Index l = 0; l < lane_width; ++l) {
-      sums[l] += static_cast<double>(a[i + l]) * static_cast<double>(b[i + l]);
+      sums[l] += term(i + l);
     }
   }
   for (Index i = n_full; i < n; ++i) {
-    sums[i - n_full] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    sums[i - n_full] += term(i);
   }
   return sums.sum();
 }
 
 inline double sum_float64(const float* a, Index n) {
-  LaneD sums = LaneD::Zero();
-  const Index n_full = n - n % lane_width;
-  for (Index i = 0; i < n_full; i += lane_width) {
-    for (Index l = 0; l < lane_width; ++l) {
-      sums[l] += static_cast<double>(a[i + l]);
-    }
-  }
-  for (Index i = n_full; i < n; ++i) {
-    sums[i - n_full] += static_cast<double>(a[i]);
-  }
-  return sums.sum();
+  return sum_of_terms(n, [a](Index i) { return static_cast<double>(a[i]); });
+}
+
+inline double dot_float64(const float* a, const float* b, Index n) {
+  return sum_of_terms(
+      n, [a, b](Index i) { return static_cast<double>(a[i]) * static_cast<double>(b[i]); });
 }
 
 }  // namespace quoka

@@ -49,7 +49,7 @@ TEST_CASE("blocked attention equals dense attention for every rule and row block
     const auto report = near(blocked.out, dense.out, 2e-5, 2e-6);
     INFO(report.message);
     CHECK(report.ok());
-    // Both share their softmax and products; this path shares nothing with them.
+    // Both share their softmax and products; this path has its own.
     for (Index head = 0; head < group.group_size(); ++head) {
       const Index lane = head * rows.size() + rows.size() / 2;
       const auto row_report =
